@@ -1,0 +1,59 @@
+"""The one exception type that a user of Gradir can cause, and the table of its codes.
+
+Relies on nothing: every layer, the compiler-free runtime included, imports it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Part = Literal["graph", "autodiff", "operator", "runtime"]
+
+
+@dataclass(frozen=True)
+class Code:
+    """One row of the table: the part that failed, a title, and the page that `gradir explain` prints."""
+
+    part: Part
+    title: str
+    page: str
+
+
+CODES: dict[str, Code] = {
+    "GR001": Code("graph", "shapes differ", "Operands of an elementwise op must have equal shapes: broadcasting is explicit in the IR.\nUse `nd.broadcast` in text; the Python frontend inserts it by numpy's rules."),
+    "GR002": Code("graph", "element types differ", "The operands of an op must have the element types that its definition asks for.\nUse `nd.convert` (Python: `x.astype(dtype)`) to change one of them."),
+}
+
+
+class GradirError(Exception):
+    """A failure that the user can act upon.
+
+    `part` names which of the four organs failed, `code` the row of `CODES`; `op`, `function` and `location` say where;
+    `expected` and `found` are values, never classes of values; `hint` is the next step.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        part: Part,
+        code: str,
+        op: str = "",
+        function: str = "",
+        location: str = "",
+        expected: str = "",
+        found: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message, self.part, self.code = message, part, code
+        self.op, self.function, self.location = op, function, location
+        self.expected, self.found, self.hint = expected, found, hint
+
+    def __str__(self) -> str:
+        where = f"{self.location}: " if self.location else ""
+        lines = [f"{where}[{self.part} {self.code}] {self.message}"]
+        rows = (("op", self.op), ("function", self.function), ("expected", self.expected), ("found", self.found), ("next step", self.hint))
+        lines += [f"  {name}: {value}" for name, value in rows if value]
+        return "\n".join(lines)
