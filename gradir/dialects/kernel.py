@@ -1,0 +1,138 @@
+"""Schedules of kernels: the attribute `gradir.kernel` of a private function, one class per kind of kernel.
+
+`outline-kernels` writes the kind with no fields (`#kernel.contraction<>`), `schedule-kernels` fills the fields from the target, a person
+or the tuner may change them, `lower-kernels` obeys them. A field that is absent is empty and means "as the generator decides".
+Relies on xDSL's attribute machinery only; which numbers are good is `gradir.lowering.schedules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import ClassVar, TypeAlias
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+KERNEL_ATTRIBUTE = "gradir.kernel"
+_FIELDS = ("tile", "block", "pack", "parallel")
+
+
+@cache
+def sizes(*values: int) -> DenseArrayBase:
+    """The (interned) array of a schedule's field."""
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+class Schedule(ParametrizedAttribute):
+    """What all kinds share. The fields are lists of integers:
+
+    - `tile`: sizes of the register tile, in elements, outermost dimension first;
+    - `block`: sizes of the cache blocks around the tile, of one task where the kernel is parallel;
+    - `pack`: positions of the operands that are copied into contiguous panels first;
+    - `parallel`: loop dimensions (of the group) whose blocks may run on several threads.
+    """
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("tile", "block", "parallel")
+
+    @classmethod
+    def of(cls, **fields: Sequence[int]) -> Schedule:
+        """`cls.of(tile=[6, 16])`: fields that are not given are empty."""
+        unknown = set(fields) - set(cls.FIELDS)
+        if unknown:
+            raise ValueError(f"{cls.name} has no field {sorted(unknown)[0]}")
+        return cls(*(sizes(*fields.get(name, ())) for name in cls.FIELDS))
+
+    def field(self, name: str) -> tuple[int, ...]:
+        """The integers of one field; empty for a field that this kind lacks."""
+        return tuple(int(v) for v in getattr(self, name).get_values()) if name in self.FIELDS else ()
+
+    @property
+    def kind(self) -> str:
+        """`contraction`, `rows`, ...: the kind without the dialect's name."""
+        return self.name.removeprefix("kernel.")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        found: dict[str, DenseArrayBase] = {}
+
+        def parse_field() -> None:
+            start = parser.pos
+            name = parser.parse_identifier()
+            if name not in cls.FIELDS:
+                known = ", ".join(cls.FIELDS) or "none"
+                parser.raise_error(f"#{cls.name} has no field '{name}', expected one of: {known}", start, parser.pos)
+            if name in found:
+                parser.raise_error(f"#{cls.name}: field '{name}' is given twice", start, parser.pos)
+            parser.parse_punctuation("=")
+            found[name] = sizes(*parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+
+        parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_field)
+        return [found.get(name, sizes()) for name in cls.FIELDS]
+
+    def print_parameters(self, printer: Printer) -> None:
+        given = ((name, self.field(name)) for name in self.FIELDS)
+        printer.print_string("<" + ", ".join(f"{name} = {list(values)}" for name, values in given if values) + ">")
+
+
+@irdl_attr_definition
+class ElementwiseAttr(Schedule):
+    """One pass over an index space of any rank, all of it parallel. tile = [lanes], block = [elements of a task]."""
+
+    name = "kernel.elementwise"
+    tile: DenseArrayBase = param_def(DenseArrayBase)
+    block: DenseArrayBase = param_def(DenseArrayBase)
+    parallel: DenseArrayBase = param_def(DenseArrayBase)
+
+
+@irdl_attr_definition
+class RowsAttr(Schedule):
+    """Reductions along rows or columns and elementwise ops around them. tile = [accumulators, lanes], block = [rows of a task]."""
+
+    name = "kernel.rows"
+    tile: DenseArrayBase = param_def(DenseArrayBase)
+    block: DenseArrayBase = param_def(DenseArrayBase)
+    parallel: DenseArrayBase = param_def(DenseArrayBase)
+
+
+@irdl_attr_definition
+class ContractionAttr(Schedule):
+    """One contraction, then elementwise ops. tile = [rows, columns], block = [m, n, k], pack: of 0 (row operand), 1 (column operand)."""
+
+    FIELDS = _FIELDS
+
+    name = "kernel.contraction"
+    tile: DenseArrayBase = param_def(DenseArrayBase)
+    block: DenseArrayBase = param_def(DenseArrayBase)
+    pack: DenseArrayBase = param_def(DenseArrayBase)
+    parallel: DenseArrayBase = param_def(DenseArrayBase)
+
+
+@irdl_attr_definition
+class LoopsAttr(Schedule):
+    """Anything else, one op after the other, as plain loops. tile = [lanes], block = [iterations of a task]."""
+
+    name = "kernel.loops"
+    tile: DenseArrayBase = param_def(DenseArrayBase)
+    block: DenseArrayBase = param_def(DenseArrayBase)
+    parallel: DenseArrayBase = param_def(DenseArrayBase)
+
+
+@irdl_attr_definition
+class TemplateAttr(Schedule):
+    """Already loops when outlined: `lower-kernels` leaves it as it is."""
+
+    FIELDS = ()
+
+    name = "kernel.template"
+
+
+KernelAttr: TypeAlias = ElementwiseAttr | RowsAttr | ContractionAttr | LoopsAttr | TemplateAttr
+
+_ATTRIBUTES: tuple[type[Schedule], ...] = (ElementwiseAttr, RowsAttr, ContractionAttr, LoopsAttr, TemplateAttr)
+KINDS: dict[str, type[Schedule]] = {attribute.name.removeprefix("kernel."): attribute for attribute in _ATTRIBUTES}
+
+Kernel = Dialect("kernel", [], list(KINDS.values()))
