@@ -23,6 +23,9 @@ class Code:
 CODES: dict[str, Code] = {
     "GR001": Code("graph", "shapes differ", "Operands of an elementwise op must have equal shapes: broadcasting is explicit in the IR.\nUse `nd.broadcast` in text; the Python frontend inserts it by numpy's rules."),
     "GR002": Code("graph", "element types differ", "The operands of an op must have the element types that its definition asks for.\nUse `nd.convert` (Python: `x.astype(dtype)`) to change one of them."),
+    "GR030": Code("graph", "unknown pass", "A pipeline names a pass or a named pipeline that does not exist.\n`gradir-opt --list-passes` shows all of them; passes of a plugin appear after `--load FILE.py`."),
+    "GR031": Code("graph", "pass name taken", "Two passes were registered under one name.\nRename the pass of the plugin; the names of our own passes cannot be taken over."),
+    "GR032": Code("graph", "unknown pipeline option", "A named pipeline was given an option that it does not have.\nOnly `to-structured` has one: `target`, the machine to compile for."),
 }
 
 
