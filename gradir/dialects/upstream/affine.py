@@ -1,0 +1,5 @@
+"""`affine`: xDSL's ops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.affine import *  # noqa: F403 (this module is xDSL's)

@@ -1,0 +1,5 @@
+"""`cf`: xDSL's ops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.cf import *  # noqa: F403 (this module is xDSL's)

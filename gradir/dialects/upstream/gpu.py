@@ -1,0 +1,5 @@
+"""`gpu`: xDSL's ops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.gpu import *  # noqa: F403 (this module is xDSL's)

@@ -1,0 +1,5 @@
+"""`linalg`: xDSL's ops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.linalg import *  # noqa: F403 (this module is xDSL's)

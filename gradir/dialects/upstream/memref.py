@@ -1,0 +1,5 @@
+"""`memref`: xDSL's ops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.memref import *  # noqa: F403 (this module is xDSL's)

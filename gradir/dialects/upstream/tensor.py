@@ -1,0 +1,5 @@
+"""`tensor`: xDSL's ops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.tensor import *  # noqa: F403 (this module is xDSL's)

@@ -1,0 +1,5 @@
+"""`vector`: xDSL's ops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.vector import *  # noqa: F403 (this module is xDSL's)
