@@ -23,6 +23,8 @@ class Code:
 CODES: dict[str, Code] = {
     "GR001": Code("graph", "shapes differ", "Operands of an elementwise op must have equal shapes: broadcasting is explicit in the IR.\nUse `nd.broadcast` in text; the Python frontend inserts it by numpy's rules."),
     "GR002": Code("graph", "element types differ", "The operands of an op must have the element types that its definition asks for.\nUse `nd.convert` (Python: `x.astype(dtype)`) to change one of them."),
+    "GR010": Code("graph", "the text does not parse", "The MLIR text has a syntax error at the position shown, or names an op, attribute or type that no dialect defines.\n`gradir-opt --list-dialects` shows the dialects; `--allow-unregistered-dialect` accepts foreign ones."),
+    "GR011": Code("graph", "the IR is invalid", "The verifier rejected an op: its operands, attributes or regions break the op's own rules,\nor a value is used where its definition does not dominate.\nThe message names the op and shows it; `gradir-opt FILE` lists every error of a file."),
     "GR030": Code("graph", "unknown pass", "A pipeline names a pass or a named pipeline that does not exist.\n`gradir-opt --list-passes` shows all of them; passes of a plugin appear after `--load FILE.py`."),
     "GR031": Code("graph", "pass name taken", "Two passes were registered under one name.\nRename the pass of the plugin; the names of our own passes cannot be taken over."),
     "GR032": Code("graph", "unknown pipeline option", "A named pipeline was given an option that it does not have.\nOnly `to-structured` has one: `target`, the machine to compile for."),

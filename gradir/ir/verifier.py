@@ -1,0 +1,250 @@
+"""The verifier: one linear walk that checks structure, each op's own `verify_`, SSA dominance, symbols and kernel invariants.
+
+Replaces `Operation.verify`, which is quadratic in blocks, stops at the first error, prints the whole module and knows no
+dominance. Errors go to a `gradir.ir.diagnostics.Engine`, up to a limit. Invariants of outlined kernels come from the
+modules that own them, through `register_invariant`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from gradir.errors import GradirError
+from gradir.ir.diagnostics import Engine
+from gradir.ir.dominance import dominator_tree
+
+DEFAULT_LIMIT = 20
+
+Report = Callable[[Operation, str], None]
+"""Reports an error at an op."""
+
+Invariant = Callable[[FuncOp, Report], None]
+"""Checks one function that carries the attribute it was registered for."""
+
+INVARIANTS: dict[str, list[Invariant]] = {}
+"""Attribute name of a function (`gradir.kernel`, ...) -> checks; filled by the modules that define the attributes."""
+
+
+def register_invariant(attribute: str) -> Callable[[Invariant], Invariant]:
+    """Decorator: check every `func.func` that carries the discardable `attribute`."""
+
+    def register(check: Invariant) -> Invariant:
+        INVARIANTS.setdefault(attribute, []).append(check)
+        return check
+
+    return register
+
+
+def verify(op: Operation, engine: Engine, *, limit: int = DEFAULT_LIMIT) -> bool:
+    """Report what is wrong with `op` and everything in it; whether nothing was."""
+    before = len(engine.errors)
+    try:
+        _Walk(engine, limit).top(op)
+    except _LimitError:
+        pass
+    return len(engine.errors) == before
+
+
+class _LimitError(Exception):
+    """Enough errors were reported."""
+
+
+_Traits = tuple[bool, bool, bool]
+_TRAITS: dict[type[Operation], _Traits] = {}
+
+
+def _traits(op: Operation) -> _Traits:
+    """(isolated from above, terminator, blocks need no terminator) of the op's class; a lookup by class is 10x cheaper."""
+    found = _TRAITS.get(type(op))
+    if found is None:
+        found = _TRAITS[type(op)] = (
+            op.has_trait(IsolatedFromAbove),
+            op.has_trait(IsTerminator, value_if_unregistered=True),
+            op.has_trait(NoTerminator, value_if_unregistered=True),
+        )
+    return found
+
+
+class _Walk:
+    """State of one run: `live` sets hold `id(value)` of what the current op may use."""
+
+    def __init__(self, engine: Engine, limit: int) -> None:
+        self.engine, self.left = engine, limit
+        self.functions: dict[int, dict[str, FuncOp]] = {}  # of each symbol table, by its id
+
+    def error(self, op: Operation, message: str, *notes: tuple[Operation, str]) -> None:
+        self.engine.error(op, f"'{op.name}' op {message}", *notes)
+        self.spend()
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise _LimitError
+
+    def top(self, op: Operation) -> None:
+        live: set[int] = set()
+        if op.parent is not None and not _traits(op)[0]:
+            live = {id(value) for value in op.operands}
+        self.op(op, live)
+
+    # -- ops
+
+    def op(self, op: Operation, live: set[int]) -> None:
+        for i, value in enumerate(op._operands):
+            if id(value) not in live:
+                self.not_visible(op, i, value)
+        if op.regions:
+            isolated, _, no_terminator = _traits(op)
+            inner = set[int]() if isolated else live
+            for region in op.regions:
+                self.region(region, inner, op, no_terminator)
+        self.own(op)
+        for result in op.results:
+            live.add(id(result))
+
+    def own(self, op: Operation) -> None:
+        """What the op's class and the tables of this module demand."""
+        if isinstance(op, CallOp):  # xDSL's verifiers of calls and modules search symbols linearly, each time
+            self.call(op)
+        elif isinstance(op, ModuleOp):
+            self.symbols(op)
+        else:
+            self.class_verifier(op)
+        if isinstance(op, FuncOp):
+            for attribute in op.attributes:
+                for check in INVARIANTS.get(attribute, ()):
+                    check(op, self.error)
+
+    def class_verifier(self, op: Operation) -> None:
+        try:
+            op.verify_()
+        except VerifyException as error:
+            self.error(op, " ".join(str(error).split()))
+        except GradirError as error:
+            self.engine.exception(error, op)
+            self.spend()
+        except Exception as error:  # a verifier that crashes is a bug of that op: name it and go on
+            self.error(op, f"crashed its own verifier: {type(error).__name__}: {error}")
+
+    def symbols(self, module: ModuleOp) -> None:
+        seen: dict[str, Operation] = {}
+        for op in module.body.block.ops if module.body.first_block is not None else ():
+            name = op.properties.get("sym_name") or op.attributes.get("sym_name")
+            if not isinstance(name, StringAttr):
+                continue
+            if (first := seen.setdefault(name.data, op)) is not op:
+                self.error(op, f"redefines the symbol @{name.data}", (first, "first defined here"))
+
+    def call(self, op: CallOp) -> None:
+        callee = op.properties.get("callee")
+        if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
+            self.error(op, "needs a flat symbol as property 'callee'")
+            return
+        name = callee.root_reference.data
+        function = self.functions_around(op).get(name)
+        if function is None:
+            self.error(op, f"calls @{name}, which is not a function of this module")
+            return
+        for kind, given, wanted in (
+            ("argument", tuple(v.type for v in op.operands), tuple(function.function_type.inputs)),
+            ("result", tuple(v.type for v in op.results), tuple(function.function_type.outputs)),
+        ):
+            if len(given) != len(wanted):
+                self.error(op, f"has {len(given)} {kind}s, but @{name} has {len(wanted)}", (function, "callee defined here"))
+                continue
+            for i, (got, want) in enumerate(zip(given, wanted)):
+                if got != want:
+                    self.error(op, f"{kind} #{i} has type {got}, but @{name} has {want}", (function, "callee defined here"))
+
+    def functions_around(self, op: Operation) -> dict[str, FuncOp]:
+        table = op.parent_op()
+        while table is not None and not table.has_trait(SymbolTable):
+            table = table.parent_op()
+        if table is None:
+            return {}
+        if (found := self.functions.get(id(table))) is None:
+            ops = table.regions[0].block.ops
+            found = self.functions[id(table)] = {f.sym_name.data: f for f in ops if isinstance(f, FuncOp)}
+        return found
+
+    # -- regions and blocks
+
+    def region(self, region: Region, live: set[int], parent: Operation, no_terminator: bool) -> None:
+        entry = region.first_block
+        if entry is None:
+            return
+        if entry.next_block is None:
+            live.difference_update(self.block(entry, live, parent, no_terminator))
+            return
+        tree = dominator_tree(entry)
+        stack: list[tuple[Block, list[int] | None]] = [(entry, None)]
+        while stack:
+            block, added = stack.pop()
+            if added is not None:  # leaving the subtree that the block dominates
+                live.difference_update(added)
+                continue
+            stack.append((block, self.block(block, live, parent, False)))
+            stack += [(child, None) for child in tree.children.get(id(block), ())]
+        unreachable = [block for block in region.blocks if id(block) not in tree.reachable]
+        for block in unreachable:  # as in MLIR, nothing is known to dominate there: only the ops themselves are checked
+            for op in block.ops:
+                self.own(op)
+
+    def block(self, block: Block, live: set[int], parent: Operation, no_terminator: bool) -> list[int]:
+        """Check one block; the ids that it made live, for the caller to remove."""
+        added = [id(arg) for arg in block.args]
+        live.update(added)
+        last: Operation | None = None
+        op = block.first_op
+        while op is not None:
+            self.op(op, live)
+            if op.successors and op.next_op is not None:
+                self.error(op, "has successors and must end its block")
+            added.extend(id(result) for result in op.results)
+            last, op = op, op.next_op
+        if not no_terminator:
+            self.terminator(block, last, parent)
+        return added
+
+    def terminator(self, block: Block, last: Operation | None, parent: Operation) -> None:
+        if last is None:
+            self.error(parent, "has an empty block: it needs a terminator")
+            return
+        if not _traits(last)[1]:
+            self.error(last, "ends its block but is not a terminator")
+        for successor in last.successors:
+            if successor.parent is not block.parent:
+                self.error(last, "branches to a block of another region")
+
+    # -- dominance
+
+    def not_visible(self, op: Operation, index: int, value: SSAValue) -> None:
+        owner = value.owner
+        definition = owner.parent_op() if isinstance(owner, Block) else owner
+        if definition is None or (not isinstance(owner, Block) and owner.parent is None):
+            self.error(op, f"operand #{index} is defined by an op or block that is not in the module")
+            return
+        self.error(op, f"operand #{index} does not dominate this use: {_reason(op, owner, definition)}", (definition, "operand defined here"))
+
+
+def _reason(op: Operation, owner: Operation | Block, definition: Operation) -> str:
+    if not isinstance(owner, Block) and owner.parent is op.parent:
+        return "defined below this use"
+    around = op.parent_op()
+    while around is not None and around.parent_block() is not definition.parent_block():
+        if around.has_trait(IsolatedFromAbove):
+            return "defined outside of the isolated op around this use"
+        around = around.parent_op()
+    if around is not None and around is not definition and around.has_trait(IsolatedFromAbove):
+        return "defined outside of the isolated op around this use"
+    if around is definition and not isinstance(owner, Block):
+        return "used inside of the op that defines it"
+    if around is not None and not isinstance(owner, Block):
+        return "defined below the op around this use"
+    return "defined in a region that does not enclose this use, or in a block that does not dominate it"
