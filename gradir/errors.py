@@ -28,6 +28,11 @@ CODES: dict[str, Code] = {
     "GR030": Code("graph", "unknown pass", "A pipeline names a pass or a named pipeline that does not exist.\n`gradir-opt --list-passes` shows all of them; passes of a plugin appear after `--load FILE.py`."),
     "GR031": Code("graph", "pass name taken", "Two passes were registered under one name.\nRename the pass of the plugin; the names of our own passes cannot be taken over."),
     "GR032": Code("graph", "unknown pipeline option", "A named pipeline was given an option that it does not have.\nOnly `to-structured` has one: `target`, the machine to compile for."),
+    "OP040": Code("operator", "op is not a target-level op", "The emitter takes level 4 only: func, scf, arith, memref, vector and the math ops that the target has.\nRun what is left of the pipeline (`to-loops`); `expand-math` turns other math ops into polynomials."),
+    "OP041": Code("operator", "unknown target", "Targets are `host`, `cpu` with an LLVM processor name, `cuda` with an architecture such as sm_80.\nThe error lists the nearest names."),
+    "OP042": Code("operator", "contradicting target", "The module's attribute `gradir.target` was set before and the option asks for something else.\nSet the target once, or remove the attribute."),
+    "OP043": Code("operator", "LLVM rejected the code", "LLVM did not accept what the emitter wrote. This is our mistake: the file that the error names holds the text.\nPlease report it together with the input."),
+    "OP044": Code("operator", "PTX generation failed", "The worker process that runs LLVM's NVPTX back end ended with an error, or ptxas rejected its output.\nThe file that the error names holds the LLVM text."),
 }
 
 

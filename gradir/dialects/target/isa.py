@@ -1,0 +1,45 @@
+"""What LLVM's x86-64 processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c, SSE 4.1.
+
+The names are those of `llc -march=x86-64 -mcpu=help` (LLVM 22) that are 64-bit processors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Isa:
+    """Lanes of f32 in a register, number of vector registers, and the features that the emitter asks for."""
+
+    lanes: int
+    registers: int
+    features: frozenset[str]
+
+
+SSE2 = Isa(4, 16, frozenset())
+SSE4 = Isa(4, 16, frozenset({"sse4.1"}))
+AVX = Isa(8, 16, frozenset({"sse4.1", "avx"}))
+AVX_F16C = Isa(8, 16, frozenset({"sse4.1", "avx", "f16c"}))
+AVX_FMA = Isa(8, 16, frozenset({"sse4.1", "avx", "f16c", "fma"}))
+AVX2 = Isa(8, 16, frozenset({"sse4.1", "avx", "f16c", "fma", "avx2"}))
+AVX512 = Isa(16, 32, frozenset({"sse4.1", "avx", "f16c", "fma", "avx2", "avx512f"}))
+NEON = Isa(4, 32, frozenset({"sse4.1", "fma", "f16c"}))
+"""AArch64: rounding, fma and f16 conversions are in the base instruction set."""
+
+_NAMES: dict[Isa, str] = {
+    SSE2: "generic x86-64 k8 k8-sse3 opteron opteron-sse3 athlon64 athlon64-sse3 athlon-fx nocona core2 amdfam10 barcelona btver1 bonnell atom",
+    SSE4: "x86-64-v2 penryn nehalem corei7 westmere silvermont slm goldmont goldmont-plus goldmont_plus tremont",
+    AVX: "sandybridge corei7-avx bdver1",
+    AVX_F16C: "ivybridge core-avx-i btver2",
+    AVX_FMA: "bdver2 bdver3",
+    AVX2: (
+        "x86-64-v3 haswell core-avx2 broadwell skylake bdver4 znver1 znver2 znver3 alderlake raptorlake meteorlake gracemont arrowlake "
+        "arrowlake-s arrowlake_s lunarlake pantherlake wildcatlake sierraforest grandridge clearwaterforest"
+    ),
+    AVX512: (
+        "x86-64-v4 skylake-avx512 skx knl cascadelake cooperlake cannonlake icelake-client icelake_client icelake-server icelake_server "
+        "rocketlake tigerlake sapphirerapids emeraldrapids graniterapids graniterapids-d graniterapids_d diamondrapids novalake znver4 znver5"
+    ),
+}
+X86_CPUS: dict[str, Isa] = {name: isa for isa, names in _NAMES.items() for name in names.split()}

@@ -1,0 +1,74 @@
+"""From a word on a command line to a target attribute, and from a module to its target."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TypeAlias
+
+from xdsl.ir import Operation
+
+from gradir.dialects.target.cpu import CpuTargetAttr
+from gradir.dialects.target.cuda import SMS, CudaTargetAttr
+from gradir.dialects.target.host import host_target
+from gradir.dialects.target.isa import X86_CPUS
+from gradir.errors import GradirError
+
+TARGET_ATTRIBUTE = "gradir.target"
+TargetAttr: TypeAlias = CpuTargetAttr | CudaTargetAttr
+
+
+def parse_target(target: str = "host", cpu: str = "", threads: int = 0) -> TargetAttr:
+    """`host`; `cpu` with an LLVM processor name (empty: this machine's); `cuda` with an architecture in `cpu` or as `cuda:sm_90`.
+
+    `threads` overrides the number of threads of a CPU. Raises `GradirError` OP041 for a word that names no target.
+    """
+    kind, _, detail = target.partition(":")
+    name = cpu or detail
+    if kind == "cuda":
+        return _cuda(name or "sm_80")
+    if kind not in ("host", "cpu"):
+        raise _unknown("target", target, ["host", "cpu", "cuda", "cuda:sm_90"])
+    host = host_target()
+    if kind == "host" and name and name != host.cpu:
+        raise _unknown("host processor", name, [host.cpu])
+    if not name or name in ("native", host.cpu):
+        described = host
+    else:
+        described = _named(name, host)
+    if threads:
+        described = CpuTargetAttr.of(described.cpu, **{f: getattr(described, f) for f in CpuTargetAttr.FIELDS} | {"threads": threads})
+    return described
+
+
+def _named(name: str, host: CpuTargetAttr) -> CpuTargetAttr:
+    """A processor by its LLVM name; caches are those of the default, threads 1."""
+    if host.triple:  # not x86-64: LLVM knows the names, we do not
+        return CpuTargetAttr.of(name, vector=4, registers=32, triple=host.triple)
+    isa = X86_CPUS.get(name)
+    if isa is None:
+        raise _unknown("processor", name, list(X86_CPUS))
+    return CpuTargetAttr.of(name, vector=isa.lanes, registers=isa.registers)
+
+
+def _cuda(arch: str) -> CudaTargetAttr:
+    if arch not in SMS:
+        raise _unknown("CUDA architecture", arch, list(SMS))
+    return CudaTargetAttr.of(arch)
+
+
+def _unknown(what: str, found: str, known: list[str]) -> GradirError:
+    near = difflib.get_close_matches(found, known, n=3) or known
+    return GradirError(
+        f"unknown {what} '{found}'", part="operator", code="OP041", expected=", ".join(near[:12]), found=found, hint="the target's name is that of LLVM's -mcpu"
+    )
+
+
+def target_of(op: Operation) -> TargetAttr:
+    """The target of the module around `op`; this machine where none was set."""
+    at: Operation | None = op
+    while at is not None:
+        found = at.attributes.get(TARGET_ATTRIBUTE)
+        if isinstance(found, CpuTargetAttr | CudaTargetAttr):
+            return found
+        at = at.parent_op()
+    return host_target()
