@@ -1,0 +1,27 @@
+"""Iteration-space analysis of sets of `linalg.generic` ops: the interface between fusion, scheduling and loop generation.
+
+A group is what one kernel computes: its ops in program order, the dimensions that their loops share, and the role that each
+dimension plays. `fuse` asks `merge` whether two groups may become one, `schedule-kernels` and `lower-kernels` read the same
+facts back from a finished kernel with `group_of_kernel`, on tensors (level 2) and on memrefs (level 3) alike.
+"""
+
+from gradir.lowering.groups.analysis import MAX_OPS, build, group_of_kernel, merge, single
+from gradir.lowering.groups.group import ContractionRoles, Group, GroupOp, RowsRoles, Section
+from gradir.lowering.groups.loops import Extent, Loops, is_generic, loops_of
+
+__all__ = [
+    "MAX_OPS",
+    "ContractionRoles",
+    "Extent",
+    "Group",
+    "GroupOp",
+    "Loops",
+    "RowsRoles",
+    "Section",
+    "build",
+    "group_of_kernel",
+    "is_generic",
+    "loops_of",
+    "merge",
+    "single",
+]

@@ -1,0 +1,72 @@
+"""Building groups: from one op, from two groups, from a finished kernel.
+
+`merge` rebuilds the group from its ops in program order, by the same procedure that `group_of_kernel` applies to the kernel made of
+it, so fusion and loop generation cannot disagree. Groups are small (MAX_OPS), which keeps fusion linear in program size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from gradir.dialects.upstream import func, linalg
+from gradir.lowering.groups.dims import shared_dims
+from gradir.lowering.groups.group import Group, GroupOp
+from gradir.lowering.groups.kinds import contraction_roles, elementwise_space, rows_roles
+from gradir.lowering.groups.loops import Loops, is_generic, loops_of
+
+MAX_OPS = 40
+"""Ops in a group: bounds the cost of a merge, the length of LLVM's basic blocks and register pressure."""
+
+
+def single(op: Operation) -> Group:
+    """The group of one `linalg.generic`; kind "loops" when nothing better fits."""
+    group = build([loops_of(op)])
+    assert group is not None
+    return group
+
+
+def merge(a: Group, b: Group, order: Mapping[Operation, int]) -> Group | None:
+    """One group with the ops of both in program `order`, or None when no kind of loop nest computes them together."""
+    if len(a.ops) + len(b.ops) > MAX_OPS:
+        return None
+    ops = [o.loops for o in (*a.ops, *b.ops)]
+    return build(sorted(ops, key=lambda loops: order[loops.op]))
+
+
+def build(ops: Sequence[Loops], *, match_unnamed: bool = False) -> Group | None:
+    """The group of `ops` (in program order), or None when it has no kind. One op alone always has one."""
+    found = shared_dims(ops, match_unnamed=match_unnamed)
+    if found is None:
+        return None
+    dims, extents = found
+    members = tuple(GroupOp(loops, d) for loops, d in zip(ops, dims))
+    produced = {o.output: o for o in members}
+    space = elementwise_space(members, len(extents))
+    if space is not None:
+        return Group(members, extents, "elementwise", space, produced=produced)
+    if (contraction := contraction_roles(members)) is not None:
+        return Group(members, extents, "contraction", contraction[0], contraction=contraction[1], produced=produced)
+    if (rows := rows_roles(members, extents)) is not None:
+        return Group(members, extents, "rows", rows[0], rows=rows[1], produced=produced)
+    if len(members) == 1:
+        return Group(members, extents, "loops", members[0].dims, produced=produced)
+    return None
+
+
+def group_of_kernel(kernel: func.FuncOp) -> Group | None:
+    """The group of a kernel in tensor form (level 2) or memref form (level 3); None for a template.
+
+    In memref form each buffer is written by one generic, so the buffer stands for the value.
+    """
+    fills: dict[SSAValue, SSAValue] = {}
+    ops: list[Loops] = []
+    for op in kernel.body.block.ops:
+        if op.regions and not isinstance(op, linalg.GenericOp | linalg.FillOp):
+            return None
+        if isinstance(op, linalg.FillOp) and not op.results:
+            fills[op.outputs[0]] = op.inputs[0]
+        elif is_generic(op):
+            ops.append(loops_of(op, fills))
+    return build(ops, match_unnamed=True) if ops else None
