@@ -5,7 +5,7 @@ Relies on xDSL's location attributes; the parser sets them, the printer shows th
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, NoneAttr, StringAttr
@@ -27,7 +27,7 @@ class Position(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _int_attr(value: int) -> IntAttr:
     return IntAttr(value)
 

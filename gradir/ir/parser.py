@@ -42,10 +42,8 @@ class LocParser(Parser):
         return file_location(self._file, line + self._line_offset, offset - self._line_starts[line - 1] + 1)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
-        if self._current_token.kind == MLIRTokenKind.EOF:
-            module = ModuleOp([])  # an empty file is an empty module, as for mlir-opt
-        else:
-            module = super().parse_module(allow_implicit_module)
+        empty = self._current_token.kind == MLIRTokenKind.EOF  # an empty file is an empty module, as for mlir-opt
+        module = ModuleOp([]) if empty else super().parse_module(allow_implicit_module)
         if module.location is UNKNOWN_LOC:
             module.location = file_location(self._file, 0, 0)  # mlir-opt's location of an implicit module
         return module
@@ -101,7 +99,8 @@ class LocParser(Parser):
                 stack.pop()
                 continue
             end = text.find("\n", start)
-            needs = [used for used in _USED_ALIAS.findall(text, start, end if end >= 0 else len(text)) if used in pending and used not in stack]
+            line_end = end if end >= 0 else len(text)
+            needs = [used for used in _USED_ALIAS.findall(text, start, line_end) if used in pending and used not in stack]
             if needs:
                 stack.extend(needs)
                 continue

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, LocationAttr, NameLo
 from xdsl.ir import Operation
 
 from gradir.errors import GradirError, Part
+from gradir.ir.locations import parts
 
 
 @dataclass
@@ -38,7 +39,7 @@ def location_text(loc: LocationAttr) -> str:
     if isinstance(loc, FileLineColLoc):
         return f"{loc.filename.data}:{loc.line.data}:{loc.column.data}"
     if isinstance(loc, FusedLoc):
-        return next((text for part in loc.locations if isinstance(part, LocationAttr) and (text := location_text(part))), "")
+        return next((text for part in parts(loc) if (text := location_text(part))), "")
     if isinstance(loc, NameLoc):
         return (location_text(loc.location) if isinstance(loc.location, LocationAttr) else "") or loc.desc.data
     return ""

@@ -8,6 +8,7 @@ modules that own them, through `register_invariant`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -44,11 +45,13 @@ def register_invariant(attribute: str) -> Callable[[Invariant], Invariant]:
 def verify(op: Operation, engine: Engine, *, limit: int = DEFAULT_LIMIT) -> bool:
     """Report what is wrong with `op` and everything in it; whether nothing was."""
     before = len(engine.errors)
-    try:
+    with suppress(_LimitError):
         _Walk(engine, limit).top(op)
-    except _LimitError:
-        pass
     return len(engine.errors) == before
+
+
+_ISOLATION = "Operation using value defined out of its IsolatedFromAbove parent"
+"""xDSL's message for what the dominance walk reports at the using op."""
 
 
 class _LimitError(Exception):
@@ -125,7 +128,8 @@ class _Walk:
         try:
             op.verify_()
         except VerifyException as error:
-            self.error(op, " ".join(str(error).split()))
+            if not str(error).startswith(_ISOLATION):
+                self.error(op, " ".join(str(error).split()))
         except GradirError as error:
             self.engine.exception(error, op)
             self.spend()
@@ -230,7 +234,8 @@ class _Walk:
         if definition is None or (not isinstance(owner, Block) and owner.parent is None):
             self.error(op, f"operand #{index} is defined by an op or block that is not in the module")
             return
-        self.error(op, f"operand #{index} does not dominate this use: {_reason(op, owner, definition)}", (definition, "operand defined here"))
+        why = f"operand #{index} does not dominate this use: {_reason(op, owner, definition)}"
+        self.error(op, why, (definition, "operand defined here"))
 
 
 def _reason(op: Operation, owner: Operation | Block, definition: Operation) -> str:
