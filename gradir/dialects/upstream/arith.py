@@ -9,7 +9,12 @@ from typing import ClassVar, Self
 
 from xdsl.dialects import arith as xdsl_arith
 from xdsl.dialects.arith import *  # noqa: F403 (this module is xDSL's plus the replacements below)
-from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
+from xdsl.dialects.arith import (
+    CMPF_COMPARISON_OPERATIONS,
+    CMPI_COMPARISON_OPERATIONS,
+    FastMathFlagsAttr,
+    FloatingPointLikeBinaryOperation,
+)
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
@@ -268,7 +273,16 @@ class CmpiOp(Comparison):
     NAMES: ClassVar = CMPI_COMPARISON_OPERATIONS
 
 
+@irdl_op_definition
+class RemFOp(FloatingPointLikeBinaryOperation):
+    """`lhs - rhs * trunc(lhs / rhs)` without rounding, the sign of lhs: C's `fmod`."""
+
+    name = "arith.remf"
+
+    traits = traits_def(Pure())
+
+
 Arith = extended(
     xdsl_arith.Arith,
-    [FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp, ExtSIOp, ExtUIOp, TruncIOp, IndexCastOp, IndexCastUIOp, SelectOp, CmpfOp, CmpiOp],
+    [RemFOp, FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp, ExtSIOp, ExtUIOp, TruncIOp, IndexCastOp, IndexCastUIOp, SelectOp, CmpfOp, CmpiOp],
 )
