@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, LocationAttr, NameLoc, StringAttr
+from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation
 
 from gradir.errors import GradirError, Part
-from gradir.ir.locations import parts
+from gradir.ir.locations import parts, position
 
 
 @dataclass
@@ -35,14 +35,11 @@ class Pass:
 
 
 def location_text(loc: LocationAttr) -> str:
-    """`file:line:column` of the first known place in `loc`, or an empty string."""
-    if isinstance(loc, FileLineColLoc):
-        return f"{loc.filename.data}:{loc.line.data}:{loc.column.data}"
-    if isinstance(loc, FusedLoc):
-        return next((text for part in parts(loc) if (text := location_text(part))), "")
-    if isinstance(loc, NameLoc):
-        return (location_text(loc.location) if isinstance(loc.location, LocationAttr) else "") or loc.desc.data
-    return ""
+    """`file:line:column` of the first known place in `loc`, else a name in it, or an empty string."""
+    where = position(loc)
+    if where is not None:
+        return str(where)
+    return next((part.desc.data for part in parts(loc) if isinstance(part, NameLoc)), "")
 
 
 def function_name(op: Operation) -> str:
