@@ -1,0 +1,188 @@
+"""Tensor types as the compiler handles them: interned, with named sizes.
+
+A named size is a string in Python and a `?` plus a name in the tensor's encoding in text, `tensor<?x64xf32, ["b", ""]>`: equal shapes are equal
+types. A `?` without a name is `None`. Relies on xDSL's builtin types only; numpy loads on first use of a dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    BFloat16Type,
+    DenseArrayBase,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    StringAttr,
+    TensorType,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Dim: TypeAlias = int | str | None
+Shape: TypeAlias = tuple[Dim, ...]
+
+FLOATS: tuple[Attribute, ...] = (f64, f32, f16, bf16)
+_FLOAT_CLASSES = (Float64Type, Float32Type, Float16Type, BFloat16Type)
+
+
+@lru_cache(maxsize=1 << 14)
+def _tensor(elem: Attribute, shape: Shape) -> TensorType[Any]:
+    sizes = [n if isinstance(n, int) else DYNAMIC_INDEX for n in shape]
+    if any(isinstance(n, str) for n in shape):
+        return TensorType(elem, sizes, ArrayAttr([StringAttr(n if isinstance(n, str) else "") for n in shape]))
+    return TensorType(elem, sizes)
+
+
+def tensor(elem: Attribute, shape: Iterable[Dim] = ()) -> TensorType[Any]:
+    """The tensor type of that element type and shape; a string is a named size, None an anonymous one."""
+    return _tensor(elem, tuple(shape))
+
+
+@lru_cache(maxsize=1 << 14)
+def _shape_of_type(kind: TensorType[Any]) -> Shape:
+    sizes = kind.get_shape()
+    names = kind.encoding
+    if not isinstance(names, ArrayAttr):
+        return tuple(None if n == DYNAMIC_INDEX else n for n in sizes)
+    texts = [name.data if isinstance(name, StringAttr) else "" for name in cast("ArrayAttr[Attribute]", names)]
+    return tuple(n if n != DYNAMIC_INDEX else (text or None) for n, text in zip(sizes, texts))
+
+
+def shape_of(value: SSAValue | Attribute) -> Shape:
+    """Sizes of a tensor value or type: an int, a name, or None for `?` without a name."""
+    kind = value.type if isinstance(value, SSAValue) else value
+    return _shape_of_type(cast("TensorType[Any]", kind))
+
+
+def element_of(value: SSAValue | Attribute) -> Attribute:
+    """Element type of a tensor value or type."""
+    kind = value.type if isinstance(value, SSAValue) else value
+    return cast("TensorType[Any]", kind).element_type
+
+
+def rank_of(value: SSAValue | Attribute) -> int:
+    """Number of dimensions of a tensor value or type."""
+    return len(shape_of(value))
+
+
+def is_static(value: SSAValue | Attribute) -> bool:
+    """True when every size is a number."""
+    return all(isinstance(n, int) for n in shape_of(value))
+
+
+def is_float(elem: Attribute) -> bool:
+    """True of f64, f32, f16, bf16."""
+    return isinstance(elem, _FLOAT_CLASSES)
+
+
+def is_integer(elem: Attribute) -> bool:
+    """True of signless (read as signed) and unsigned integers wider than one bit."""
+    return isinstance(elem, IntegerType) and elem.width.data > 1
+
+
+def is_unsigned(elem: Attribute) -> bool:
+    """True of `uiN`."""
+    return isinstance(elem, IntegerType) and elem.signedness.data is Signedness.UNSIGNED
+
+
+def is_bool(elem: Attribute) -> bool:
+    """True of `i1`."""
+    return elem == i1
+
+
+def is_number(elem: Attribute) -> bool:
+    """True of floats and integers wider than one bit."""
+    return is_float(elem) or is_integer(elem)
+
+
+def sizes_agree(a: Dim, b: Dim) -> bool:
+    """False when the two sizes are known to differ, or carry different names; an anonymous `?` agrees with anything."""
+    return a == b or a is None or b is None
+
+
+@lru_cache(maxsize=1 << 12)
+def _i64_array(values: tuple[int, ...]) -> DenseArrayBase[Any]:
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+def i64_array(values: Iterable[int]) -> DenseArrayBase[Any]:
+    """`array<i64: ...>`, interned."""
+    return _i64_array(tuple(values))
+
+
+@lru_cache(maxsize=1 << 12)
+def i64_attr(value: int) -> IntegerAttr[Any]:
+    """`value : i64`, interned."""
+    return IntegerAttr(value, i64)
+
+
+@lru_cache(maxsize=1 << 12)
+def ints(array: Attribute) -> tuple[int, ...]:
+    """The numbers of an `array<i64: ...>`."""
+    return tuple(cast("DenseArrayBase[Any]", array).get_values())
+
+
+@cache
+def numpy_dtype(elem: Attribute) -> np.dtype[Any]:
+    """The numpy dtype that stores this element type: `i1` as bool, `index` as int64, bf16 from ml_dtypes."""
+    import numpy as np  # lazy: a tool that only reads text never pays for numpy
+
+    if isinstance(elem, BFloat16Type):
+        import ml_dtypes  # lazy: same reason
+
+        return np.dtype(ml_dtypes.bfloat16)
+    if isinstance(elem, IntegerType):
+        if elem.width.data == 1:
+            return np.dtype(np.bool_)
+        return np.dtype(f"{'u' if is_unsigned(elem) else ''}int{elem.width.data}")
+    if isinstance(elem, IndexType):
+        return np.dtype(np.int64)
+    bits = {Float64Type: 64, Float32Type: 32, Float16Type: 16}[type(elem)]  # pyright: ignore[reportArgumentType]  a KeyError names the type
+    return np.dtype(f"float{bits}")
+
+
+@cache
+def _element_types() -> dict[str, Attribute]:
+    table: dict[str, Attribute] = {"bool": i1, "float64": f64, "float32": f32, "float16": f16, "bfloat16": bf16}
+    for width in (8, 16, 32, 64):
+        table[f"int{width}"] = IntegerType(width)
+        table[f"uint{width}"] = IntegerType(width, Signedness.UNSIGNED)
+    return table
+
+
+def element_type(dtype: Any) -> Attribute:
+    """The element type of a numpy dtype (or of what `numpy.dtype` accepts); KeyError when there is none."""
+    name = getattr(dtype, "name", None)
+    if name is None:
+        import numpy as np  # lazy, as above
+
+        name = np.dtype(dtype).name
+    return _element_types()[name]
+
+
+def type_text(kind: Attribute) -> str:
+    """How messages show a type."""
+    return str(kind)
+
+
+def shape_text(shape: Sequence[Dim]) -> str:
+    """`[2, b, ?]`, how messages show a shape."""
+    return "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
