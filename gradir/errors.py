@@ -39,6 +39,21 @@ CODES: dict[str, Code] = {
     "OP042": Code("operator", "contradicting target", "The module's attribute `gradir.target` was set before and the option asks for something else.\nSet the target once, or remove the attribute."),
     "OP043": Code("operator", "LLVM rejected the code", "LLVM did not accept what the emitter wrote. This is our mistake: the file that the error names holds the text.\nPlease report it together with the input."),
     "OP044": Code("operator", "PTX generation failed", "The worker process that runs LLVM's NVPTX back end ended with an error, or ptxas rejected its output.\nThe file that the error names holds the LLVM text."),
+    "RT001": Code("runtime", "wrong number of inputs", "A compiled function was called with more or fewer arrays than it has inputs.\n`repr(function)` shows its signature."),
+    "RT002": Code("runtime", "wrong shape", "An input has another rank or another size than the function was compiled for.\nReshape it, or compile for that shape; dims written as `?` or as a name accept any size."),
+    "RT003": Code("runtime", "wrong element type", "An input has another element type than the function was compiled for: the runtime never converts silently.\nConvert it: `x.astype(...)`."),
+    "RT004": Code("runtime", "two sizes for one name", "Dims of the same name (`b` in `tensor<?x64xf32, [\"b\", \"\"]>`) must have one size in a call.\nThe error says where each size was seen."),
+    "RT005": Code("runtime", "not an array", "An input is neither an array nor something that can be viewed as one.\nnumpy arrays, `gradir.runtime.Buffer`, DLPack exporters and, for rank 0, Python numbers are accepted."),
+    "RT006": Code("runtime", "unusable output array", "An array given in `out=` has another shape or element type, or is read-only.\nAny layout is fine, and it may overlap an input: the runtime copies then."),
+    "RT007": Code("runtime", "no such function", "The compiled module has no public function of that name."),
+    "RT008": Code("runtime", "unknown output size", "A result has a dim whose size is neither static nor the size of a named input dim.\nPass the array to write to: `out=[...]`."),
+    "RT010": Code("runtime", "object cannot be linked", "LLVM refused the object code, or a symbol is missing in it.\nCompile the module again on this machine; if that fails too, it is a bug of gradir."),
+    "RT011": Code("runtime", "unreadable manifest", "The artefact was written by a version of gradir with another file format.\nSave the module again with this version."),
+    "RT012": Code("runtime", "artefact truncated or altered", "The artefact's bytes do not have the hashes that were stored when it was saved.\nCopy the file again, or save the module again."),
+    "RT013": Code("runtime", "artefact not found", "There is no readable file at the path given to `gradir.runtime.load`."),
+    "RT014": Code("runtime", "compiled for another machine", "The module needs another platform or CPU features that this machine lacks.\nCompile with `target=host` here, or for a CPU that both machines have."),
+    "RT020": Code("runtime", "assertion failed", "A condition that the program asserts did not hold during the run.\nThe error carries the op's source line and the values of its operands."),
+    "RT021": Code("runtime", "out of memory", "The arena, an output or an allocation of the run did not fit into memory.\nDrop results that are no longer needed, or call `gradir.runtime.memory.trim()`."),
 }
 
 

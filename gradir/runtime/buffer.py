@@ -1,0 +1,80 @@
+"""`Buffer`: an array whose memory belongs to Gradir's pool, exchanged without copies with numpy and through DLPack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradir.runtime.dtypes import dtype_name, numpy_dtype
+from gradir.runtime.memory import Block
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def pool_array(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """A fresh, writable, uninitialised C-contiguous array over a block of the pool; the block returns with the last view of it."""
+    count = 1
+    for size in shape:
+        count *= size
+    block = Block(count * dtype.itemsize)
+    return np.asarray(block)[: count * dtype.itemsize].view(dtype).reshape(tuple(shape))
+
+
+class Buffer:
+    """Owns 64-byte aligned memory of `shape` and `dtype` (a name like "f32"). `numpy()` is a view that keeps it alive."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, shape: Sequence[int], dtype: str = "f32") -> None:
+        self._array = pool_array(shape, numpy_dtype(dtype))
+
+    @classmethod
+    def from_array(cls, source: Any) -> Buffer:
+        """A copy of an array: anything that `numpy.asarray` or DLPack takes."""
+        array: Array = np.from_dlpack(source) if hasattr(source, "__dlpack__") and not isinstance(source, np.ndarray) else np.asarray(source)
+        made = cls(array.shape, dtype_name(array.dtype))
+        made._array[...] = array
+        return made
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dims."""
+        return self._array.shape
+
+    @property
+    def dtype(self) -> str:
+        """Name of the element type, as in the IR."""
+        return dtype_name(self._array.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self._array.nbytes
+
+    @property
+    def address(self) -> int:
+        """Address of the first element."""
+        return self._array.ctypes.data
+
+    def numpy(self) -> Array:
+        """A writable view."""
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy or (dtype is not None and np.dtype(dtype) != self._array.dtype):
+            return np.array(self._array, dtype=dtype)
+        return self._array
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self._array)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        return f"Buffer({'x'.join(map(str, (*self.shape, self.dtype)))}, at {self.address:#x})"

@@ -1,0 +1,226 @@
+"""Calls from Python: the plan that the native wrapper reads, and the plain ctypes call for everything out of the ordinary.
+
+The native wrapper (`gradir.runtime.native.wrapper`) checks, allocates and calls in some 20 ns plus 60 ns per output; it takes arrays that are
+exactly what the signature asks for. `invoke` is its slow twin with already converted arrays. Both build one context per call in flight.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gradir.runtime import abi
+from gradir.runtime.dtypes import numpy_dtype
+from gradir.runtime.manifest import FunctionSpec, TensorSpec
+from gradir.runtime.memory import allocate, release
+from gradir.runtime.native.library import native
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Failure = Callable[..., Any]
+
+METH_FASTCALL = 0x80
+NEW_FROM_DESCR, SET_BASE_OBJECT = 94, 282
+"""Places of PyArray_NewFromDescr and PyArray_SetBaseObject in numpy's function table, fixed since numpy 1.7."""
+
+
+class Spec(ctypes.Structure):
+    """One argument as the wrapper sees it; dims below zero are symbols, `~dim` is the symbol's number."""
+
+    _fields_ = [("descr", ctypes.c_void_p), ("rank", ctypes.c_int64), ("dims", ctypes.c_void_p), ("itemsize", ctypes.c_int64)]
+
+
+class Plan(ctypes.Structure):
+    """What the wrapper knows of a function; its order is `%Plan` of the wrapper's IR."""
+
+    _fields_ = [
+        ("entry", ctypes.c_void_p),
+        ("slow", ctypes.c_void_p),
+        ("failed", ctypes.c_void_p),
+        ("inputs", ctypes.c_int64),
+        ("outputs", ctypes.c_int64),
+        ("arena_bytes", ctypes.c_int64),
+        ("slots", ctypes.c_int64),
+        ("threads", ctypes.c_int64),
+        ("symbols", ctypes.c_int64),
+        ("specs", ctypes.c_void_p),
+        ("ndarray", ctypes.c_void_p),
+        ("new_array", ctypes.c_void_p),
+        ("set_base", ctypes.c_void_p),
+        ("callback", ctypes.c_void_p),
+    ]
+
+
+class Context(ctypes.Structure):
+    """`gradir.runtime.abi`'s context."""
+
+    _fields_ = [
+        ("version", ctypes.c_int64),
+        ("parallel_for", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+        ("error", ctypes.c_void_p),
+        ("threads", ctypes.c_int64),
+        ("callback", ctypes.c_void_p),
+        ("user", ctypes.c_void_p),
+    ]
+
+
+class ErrorSlot(ctypes.Structure):
+    """Where compiled code says which op failed."""
+
+    _fields_ = [("code", ctypes.c_int64), ("op_id", ctypes.c_int64), ("operands", ctypes.c_int64 * abi.ERROR_OPERAND_COUNT)]
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+
+
+@cache
+def symbol_numbers(spec: FunctionSpec) -> dict[Any, int]:
+    """Numbers of the sizes that a call binds: named ones by name, anonymous ones by (place, dim)."""
+    numbers: dict[Any, int] = {}
+    for place, tensor in enumerate(spec.inputs + spec.outputs):
+        for k in tensor.dynamic_dims:
+            numbers.setdefault(tensor.shape[k] or (place, k), len(numbers))
+    return numbers
+
+
+def invoke(spec: FunctionSpec, entry: int, threads: int, inputs: Sequence[Any], outputs: Sequence[Array], failed: Failure) -> None:
+    """Call `entry` with arrays (or integers, for scalars) that fit `spec`; `failed` raises when it returns a status."""
+    words: list[int] = []
+    for tensor, value in zip(spec.inputs + spec.outputs, (*inputs, *outputs), strict=True):
+        if tensor.kind == "scalar":
+            words.append(scalar_word(value, tensor))
+        else:
+            words.append(value.ctypes.data)
+            words += [value.shape[k] for k in tensor.dynamic_dims]
+    arena = 0
+    if spec.arena_bytes:
+        try:
+            arena = allocate(spec.arena_bytes)
+        except MemoryError:
+            failed(abi.STATUS_OUT_OF_MEMORY)
+        words.append(arena)
+    slots = (ctypes.c_int64 * len(words))(*words)
+    error = ErrorSlot()
+    lib = native()
+    context = Context(
+        abi.VERSION,
+        lib.address("gradir.parallel_for"),
+        lib.address("gradir.allocate"),
+        lib.address("gradir.release"),
+        ctypes.addressof(error),
+        threads,
+        None,
+        None,
+    )
+    try:
+        status = _ENTRY(entry)(ctypes.byref(context), slots)
+    finally:
+        if arena:
+            release(arena)
+    if status != abi.STATUS_OK:
+        failed(status, error.code, error.op_id, *error.operands)
+
+
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def scalar_word(value: Any, tensor: TensorSpec) -> int:
+    """The 64-bit slot of a number passed by value: integers sign-extended, floats as their bits."""
+    raw = np.asarray(value, numpy_dtype(tensor.dtype))
+    if raw.dtype.kind in "iub":
+        return int(raw) if int(raw) < 1 << 63 else int(raw) - (1 << 64)
+    return int.from_bytes(raw.tobytes(), "little", signed=raw.itemsize == 8)
+
+
+class FastCall:
+    """The wrapper's builtin for one function: `call(*arrays) -> tuple`. `owner` (the code) lives as long as the builtin."""
+
+    def __init__(self, spec: FunctionSpec, entry: int, threads: int, slow: Callable[..., Any], failed: Failure, owner: object) -> None:
+        tensors = spec.inputs + spec.outputs
+        numbers = symbol_numbers(spec)
+        self._dims = [
+            (ctypes.c_int64 * max(1, len(t.shape)))(*(d if isinstance(d, int) else ~numbers[d or (place, k)] for k, d in enumerate(t.shape)))
+            for place, t in enumerate(tensors)
+        ]
+        self._descrs = [numpy_dtype(t.dtype) for t in tensors]
+        rows = [
+            Spec(id(descr), len(t.shape), ctypes.addressof(dims), descr.itemsize)
+            for t, descr, dims in zip(tensors, self._descrs, self._dims, strict=True)
+        ]
+        self._specs = (Spec * max(1, len(rows)))(*rows)
+        self._callables = (slow, failed, owner)
+        table = _numpy_table()
+        self._plan = Plan(
+            entry,
+            id(slow),
+            id(failed),
+            len(spec.inputs),
+            len(spec.outputs),
+            spec.arena_bytes,
+            max(1, spec.slot_count),
+            threads,
+            max(1, len(numbers)),
+            ctypes.addressof(self._specs),
+            id(np.ndarray),
+            table[NEW_FROM_DESCR],
+            table[SET_BASE_OBJECT],
+            None,
+        )
+
+    def set_threads(self, threads: int) -> None:
+        """How many threads later calls may use."""
+        self._plan.threads = threads
+
+    def builtin(self) -> Callable[..., tuple[Array, ...]]:
+        """The callable; it holds this object."""
+        capsule = ctypes.pythonapi.PyCapsule_New
+        capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        create = ctypes.pythonapi.PyCFunction_NewEx
+        create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        return create(ctypes.addressof(_method()), (capsule(ctypes.addressof(self._plan), None, None), self), None)
+
+
+@cache
+def _method() -> _MethodDef:
+    return _MethodDef(b"gradir_call", native().address("gradir.call"), METH_FASTCALL, None)
+
+
+@cache
+def _numpy_table() -> Any:
+    umath = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer(umath.__dict__["_ARRAY_API"], None)
+    return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
+
+
+@cache
+def fast_call_works() -> bool:
+    """Whether this interpreter and this numpy lay objects out as the wrapper's IR assumes (CPython with the GIL, numpy 1.26+)."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED") or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    probe = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    def word(offset: int) -> int | None:
+        return ctypes.c_void_p.from_address(id(probe) + offset).value
+
+    dims = (ctypes.c_int64 * 2).from_address(word(32) or 0)
+    flags = ctypes.c_int32.from_address(id(probe) + 64).value
+    return (
+        word(8) == id(np.ndarray)
+        and word(16) == probe.ctypes.data
+        and ctypes.c_int32.from_address(id(probe) + 24).value == 2
+        and list(dims) == [2, 3]
+        and word(56) == id(probe.dtype)
+        and flags & 257 == 257
+        and probe.T.flags.c_contiguous is False
+        and ctypes.c_int32.from_address(id(probe.T) + 64).value & 1 == 0
+    )

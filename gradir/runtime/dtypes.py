@@ -1,0 +1,48 @@
+"""Names of element types as manifests spell them, and their numpy dtypes.
+
+`i1` is one byte (numpy bool), `index` is a 64-bit integer, `bf16` comes from ml_dtypes (imported when first asked for).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+NUMPY_NAMES: dict[str, str] = {
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "i1": "bool",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "ui8": "uint8",
+    "ui16": "uint16",
+    "ui32": "uint32",
+    "ui64": "uint64",
+    "index": "int64",
+}
+
+
+@cache
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The numpy dtype of element type `name`; `ValueError` for a name that no manifest may hold."""
+    if name == "bf16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    if name not in NUMPY_NAMES:
+        raise ValueError(f"unknown element type '{name}', expected one of bf16, {', '.join(NUMPY_NAMES)}")
+    return np.dtype(NUMPY_NAMES[name])
+
+
+@cache
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The element type of a numpy dtype, or numpy's own name for it when no program can hold it."""
+    if dtype.name == "bfloat16":
+        return "bf16"
+    names = {numpy: ours for ours, numpy in NUMPY_NAMES.items() if ours != "index"}
+    return names.get(dtype.name, str(dtype)) if dtype.isnative else str(dtype)

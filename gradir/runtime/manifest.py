@@ -1,0 +1,152 @@
+"""What a compiled module says about itself: signatures, objects, source map, versions, target. Plain JSON, no pickle.
+
+Dims are sizes, symbol names (one size for every dim of that name in a call) or null (any size). The manifest states everything that
+calling needs, so a saved artefact runs where the compiler is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from gradir.errors import GradirError
+
+Dim = int | str | None
+
+FORMAT = 1
+"""Version of this file format; another one is refused."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One input or output: `f32[b,64]`. A `scalar` (an index or a number passed by value) has no shape."""
+
+    name: str
+    shape: tuple[Dim, ...]
+    dtype: str
+    kind: Literal["tensor", "scalar"] = "tensor"
+
+    def __str__(self) -> str:
+        dims = "x".join("?" if dim is None else str(dim) for dim in self.shape)
+        return f"{dims}x{self.dtype}" if dims else self.dtype
+
+    @property
+    def dynamic_dims(self) -> tuple[int, ...]:
+        """Positions whose size is known only at a call."""
+        return tuple(index for index, dim in enumerate(self.shape) if not isinstance(dim, int))
+
+
+@dataclass(frozen=True)
+class FunctionSpec:
+    """A public function: `symbol` takes the context and the packed slots; the trees are the frontend's business."""
+
+    name: str
+    symbol: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    arena_bytes: int = 0
+    input_tree: str = ""
+    output_tree: str = ""
+
+    @property
+    def slot_count(self) -> int:
+        """Words of the packed call: a pointer or value each, sizes of dynamic dims, the arena."""
+        specs = self.inputs + self.outputs
+        return len(specs) + sum(len(spec.dynamic_dims) for spec in specs) + (1 if self.arena_bytes else 0)
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """Where an op that may fail came from, and what to say when it does."""
+
+    op: str
+    function: str
+    location: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class KernelRef:
+    """A kernel that lives in another object: entry `index` of `@gradir.kernels` is `symbol` of `objects[object_index]`."""
+
+    symbol: str
+    object_index: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """The machine that the objects were compiled for."""
+
+    triple: str
+    cpu: str
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything about a compiled module except the objects' bytes; `objects[0]` defines the functions."""
+
+    functions: tuple[FunctionSpec, ...]
+    kernels: tuple[KernelRef, ...]
+    target: Target
+    source_map: Mapping[int, SourceLine] = field(default_factory=dict[int, SourceLine])
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    threads: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value that `from_json` reads back."""
+        return {"format": FORMAT, **asdict(self), "source_map": {str(key): asdict(line) for key, line in self.source_map.items()}}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Manifest:
+        """Read `to_json`'s value; `GradirError` RT011 when a field is missing or of another shape."""
+        if value.get("format") != FORMAT:
+            raise malformed("another format version", str(FORMAT), str(value.get("format")))
+        try:
+            return Manifest(
+                functions=tuple(_function(row) for row in value["functions"]),
+                kernels=tuple(KernelRef(str(row["symbol"]), int(row["object_index"])) for row in value["kernels"]),
+                target=Target(str(value["target"]["triple"]), str(value["target"]["cpu"]), tuple(map(str, value["target"]["features"]))),
+                source_map={int(key): SourceLine(**line) for key, line in value["source_map"].items()},
+                versions=dict(value["versions"]),
+                threads=value["threads"],
+                details=dict(value["details"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise malformed("a field is missing or malformed", "the fields of format 1", f"{type(error).__name__}: {error}") from error
+
+
+def malformed(what: str, expected: str, found: str) -> GradirError:
+    """The error for a manifest that this version cannot read."""
+    return GradirError(
+        f"the manifest cannot be read: {what}",
+        part="runtime",
+        code="RT011",
+        expected=expected,
+        found=found,
+        hint="save the module again with this version of gradir",
+    )
+
+
+def _function(row: Mapping[str, Any]) -> FunctionSpec:
+    return FunctionSpec(
+        name=str(row["name"]),
+        symbol=str(row["symbol"]),
+        inputs=_specs(row["inputs"]),
+        outputs=_specs(row["outputs"]),
+        arena_bytes=int(row["arena_bytes"]),
+        input_tree=str(row["input_tree"]),
+        output_tree=str(row["output_tree"]),
+    )
+
+
+def _specs(rows: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(str(row["name"]), tuple(row["shape"]), str(row["dtype"]), row["kind"]) for row in rows)
+
+
+def dump(manifest: Manifest, extra: Mapping[str, Any]) -> bytes:
+    """Compact JSON bytes of the manifest and `extra` top-level fields, keys sorted: equal content, equal bytes."""
+    return json.dumps({**manifest.to_json(), **extra}, sort_keys=True, separators=(",", ":")).encode()

@@ -1,0 +1,214 @@
+"""`Module` and `Function`: compiled code that is loaded and can be called. Arrays in, arrays out.
+
+A call checks its inputs (`signature`), takes the arena and the outputs from the memory pool, releases the GIL while compiled code runs, and
+turns a status into a `GradirError` at the model's source line. Calls of one function from several threads are independent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from gradir.errors import GradirError
+from gradir.runtime import abi, artefact, memory
+from gradir.runtime.call import FastCall, fast_call_works, invoke
+from gradir.runtime.loader import Library, load_object
+from gradir.runtime.manifest import FunctionSpec, Manifest
+from gradir.runtime.signature import check_inputs, check_outputs, make_outputs, overlaps
+from gradir.runtime.target import check_target
+from gradir.runtime.threads import available_threads
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Function:
+    """A compiled function. `f(*inputs)` gives an array, or a tuple of arrays when it has several (or no) results.
+
+    Inputs are numpy arrays, `Buffer`s, DLPack exporters, and Python numbers for rank 0. Non-contiguous, unaligned and read-only arrays
+    are fine: they are never written, and copied only when their layout asks for it. `flat(*inputs)` always gives a tuple.
+    """
+
+    __slots__ = ("__weakref__", "_entry", "_fast", "_library", "_manifest", "_single", "_threads", "flat", "spec")
+
+    def __init__(self, spec: FunctionSpec, library: Library, manifest: Manifest, threads: int) -> None:
+        self.spec = spec
+        self._library = library
+        self._manifest = manifest
+        self._threads = threads
+        self._entry = library.address(spec.symbol)
+        self._single = len(spec.outputs) == 1
+        self._fast: FastCall | None = None
+        self.flat: Callable[..., tuple[Array, ...]] = self._first_call
+
+    @property
+    def name(self) -> str:
+        """The function's name in the IR, without `@`."""
+        return self.spec.name
+
+    def __call__(self, *inputs: Any, out: Sequence[Any] | None = None) -> Any:
+        """Run it; `out` gives the arrays that the results are written to (any layout, may overlap inputs)."""
+        results = self.flat(*inputs) if out is None else self._checked_call(inputs, out)
+        return results[0] if self._single else results
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{t.name}: {t}" for t in self.spec.inputs)
+        return f"<gradir function @{self.name}({inputs}) -> ({', '.join(map(str, self.spec.outputs))})>"
+
+    def set_threads(self, threads: int) -> None:
+        """Let later calls use at most `threads` threads, the caller's included."""
+        if threads < 1:
+            raise ValueError(f"a call needs at least one thread, got {threads}")
+        self._threads = threads
+        if self._fast is not None:
+            self._fast.set_threads(threads)
+
+    def _first_call(self, *inputs: Any) -> tuple[Array, ...]:
+        tensors = (*self.spec.inputs, *self.spec.outputs)
+        known = {dim for tensor in self.spec.inputs for dim in tensor.shape}
+        plain = all(t.kind == "tensor" for t in tensors) and all(d in known and d is not None for t in self.spec.outputs for d in t.shape if not isinstance(d, int))
+        if plain and fast_call_works():
+            self._fast = FastCall(self.spec, self._entry, self._threads, self._slow_call, self._failed, self._library)
+            self.flat = self._fast.builtin()
+        else:
+            self.flat = self._slow_call
+        return self.flat(*inputs)
+
+    def _slow_call(self, *inputs: Any) -> tuple[Array, ...]:
+        return self._checked_call(inputs, None)
+
+    def _checked_call(self, values: Sequence[Any], out: Sequence[Any] | None) -> tuple[Array, ...]:
+        inputs, sizes = check_inputs(self.spec, values)
+        if out is None:
+            outputs = make_outputs(self.spec, sizes)
+            invoke(self.spec, self._entry, self._threads, inputs, outputs, self._failed)
+            return tuple(outputs)
+        wanted = check_outputs(self.spec, out, sizes)
+        written = [
+            array if _writable_in_place(array) and not overlaps(array, inputs) and not overlaps(array, wanted[:index]) else np.empty(array.shape, array.dtype)
+            for index, array in enumerate(wanted)
+        ]
+        invoke(self.spec, self._entry, self._threads, inputs, written, self._failed)
+        for array, source in zip(wanted, written, strict=True):
+            if array is not source:
+                array[...] = source
+        return tuple(wanted)
+
+    def _failed(self, status: int, code: int = 0, op_id: int = 0, *operands: int) -> NoReturn:
+        if status == abi.STATUS_OUT_OF_MEMORY:
+            figures = memory.statistics()
+            raise GradirError(
+                "out of memory",
+                part="runtime",
+                code="RT021",
+                function=f"@{self.name}",
+                expected=f"an arena of {self.spec.arena_bytes} bytes, the outputs, and what the run itself allocates",
+                found=f"{figures.live_bytes} bytes live, {figures.cached_bytes} bytes cached",
+                hint="drop results that are no longer needed, or call gradir.runtime.memory.trim()",
+            )
+        line = self._manifest.source_map.get(op_id)
+        raise GradirError(
+            (line.message if line and line.message else "an assertion of the program does not hold"),
+            part="runtime",
+            code="RT020",
+            op=line.op if line else "",
+            function=line.function if line else f"@{self.name}",
+            location=line.location if line else "",
+            expected="the asserted condition",
+            found=f"status {status}, code {code}, operands {list(operands)}",
+            hint="check the inputs of this call",
+        )
+
+
+class Module:
+    """A loaded module: `module["f"]` or `module.f` is a `Function`; `save(path)` writes everything that a later `load` needs."""
+
+    def __init__(self, manifest: Manifest, objects: Sequence[bytes]) -> None:
+        """Link `objects` (the first defines the functions, the others kernels) and fill the kernel table.
+
+        Raises `GradirError` RT014 when they were compiled for another machine, RT010 when they do not link.
+        """
+        check_target(manifest.target)
+        self.manifest = manifest
+        self.objects = tuple(objects)
+        self._threads = manifest.threads or available_threads()
+        self._library = _link(manifest, objects)
+        self._functions = {spec.name: Function(spec, self._library, manifest, self._threads) for spec in manifest.functions}
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the public functions."""
+        return tuple(self._functions)
+
+    @property
+    def threads(self) -> int:
+        """How many threads a call may use, the caller's included."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, count: int) -> None:
+        for function in self._functions.values():
+            function.set_threads(count)
+        self._threads = count
+
+    def __getitem__(self, name: str) -> Function:
+        found = self._functions.get(name.removeprefix("@"))
+        if found is None:
+            raise GradirError(
+                f"the module has no function '{name}'",
+                part="runtime",
+                code="RT007",
+                expected="one of " + ", ".join(self._functions),
+                found=name,
+                hint="names are those of the public functions of the compiled module",
+            )
+        return found
+
+    def __getattr__(self, name: str) -> Function:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except GradirError as error:
+            raise AttributeError(str(error)) from error
+
+    def __iter__(self) -> Iterator[Function]:
+        return iter(self._functions.values())
+
+    def __repr__(self) -> str:
+        return f"<gradir module: {', '.join(map(repr, self))}>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the module as one file, atomically."""
+        artefact.write_atomically(Path(path), artefact.pack(self.manifest, self.objects))
+
+
+def load(path: str | os.PathLike[str]) -> Module:
+    """The module that `Module.save` wrote; hashes are checked before anything is linked.
+
+    Raises `GradirError` RT013 (no such file), RT012 (truncated or altered), RT011 (another format), RT014 (another machine).
+    """
+    manifest, objects = artefact.unpack(artefact.read(path), os.fspath(path))
+    return Module(manifest, objects)
+
+
+def _link(manifest: Manifest, objects: Sequence[bytes]) -> Library:
+    wanted: dict[int, list[str]] = {}
+    for kernel in manifest.kernels:
+        wanted.setdefault(kernel.object_index, []).append(kernel.symbol)
+    kernels = {index: load_object(objects[index], sorted(set(symbols))) for index, symbols in wanted.items()}
+    exports = [spec.symbol for spec in manifest.functions] + ([abi.KERNEL_TABLE] if manifest.kernels else [])
+    main = load_object(objects[0], exports, depends=tuple(kernels.values()))
+    if manifest.kernels:
+        table = (ctypes.c_void_p * len(manifest.kernels)).from_address(main.address(abi.KERNEL_TABLE))
+        for index, kernel in enumerate(manifest.kernels):
+            table[index] = kernels[kernel.object_index].address(kernel.symbol)
+    return main
+
+
+def _writable_in_place(array: Array) -> bool:
+    return array.flags.c_contiguous and array.flags.aligned and array.flags.writeable

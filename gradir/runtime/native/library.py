@@ -1,0 +1,71 @@
+"""The runtime's own native library, compiled on first use and never unloaded; its functions as Python callables."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+
+from gradir.runtime.loader import Library, compile_text, load_object
+from gradir.runtime.native.memory import memory_ir
+from gradir.runtime.native.threads import threads_ir
+from gradir.runtime.native.wrapper import PYTHON_SYMBOLS, WRAPPER_IR
+
+SYSTEM_SYMBOLS = ("free", "posix_memalign", "pthread_create", "pthread_detach", "sched_yield", "syscall", "usleep")
+
+EXPORTS = (
+    "gradir.allocate",
+    "gradir.call",
+    "gradir.parallel_for",
+    "gradir.pool",
+    "gradir.pool_lock",
+    "gradir.pool_unlock",
+    "gradir.release",
+    "gradir.threads_reset",
+    "gradir.trim",
+    "gradir.workers",
+)
+
+
+class Native:
+    """Addresses of the library and the few functions that Python calls (all short, so with the GIL held)."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        void, word = None, ctypes.c_void_p
+        allocate = self._function(word, "gradir.allocate", word, ctypes.c_int64, ctypes.c_int64)
+        release = self._function(void, "gradir.release", word, word)
+        self.allocate: Callable[[int], int | None] = lambda nbytes: allocate(None, nbytes, 64)
+        self.release: Callable[[int], None] = lambda address: release(None, address)
+        self.trim: Callable[[], None] = self._function(void, "gradir.trim")
+        self.pool_lock: Callable[[], None] = self._function(void, "gradir.pool_lock")
+        self.pool_unlock: Callable[[], None] = self._function(void, "gradir.pool_unlock")
+        self.threads_reset: Callable[[], None] = self._function(void, "gradir.threads_reset")
+
+    def address(self, symbol: str) -> int:
+        """Where one of `EXPORTS` lies."""
+        return self._library.address(symbol)
+
+    def _function(self, result: type | None, symbol: str, *arguments: type) -> Callable[..., object]:
+        return ctypes.PYFUNCTYPE(result, *arguments)(self.address(symbol))
+
+
+@cache
+def native() -> Native:
+    """The library; compiled by the first caller. A fork waits for the memory pool and starts the child without workers."""
+    imports = {name: _address(ctypes.CDLL(None), name) for name in SYSTEM_SYMBOLS}
+    imports |= {name: _address(ctypes.pythonapi, name) for name in PYTHON_SYMBOLS}
+    code = compile_text(threads_ir() + memory_ir() + WRAPPER_IR)
+    found = Native(load_object(code, EXPORTS, imports=imports))
+
+    def in_child() -> None:
+        found.pool_unlock()
+        found.threads_reset()
+
+    os.register_at_fork(before=found.pool_lock, after_in_parent=found.pool_unlock, after_in_child=in_child)
+    return found
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0

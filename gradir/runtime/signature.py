@@ -1,0 +1,173 @@
+"""Checking what a caller passes against a function's signature: every mistake of a run-time input is found and named here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradir.errors import GradirError
+from gradir.runtime.buffer import Buffer, pool_array
+from gradir.runtime.dtypes import dtype_name, numpy_dtype
+from gradir.runtime.manifest import FunctionSpec, TensorSpec
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Sizes = dict[str, tuple[int, str]]
+"""Symbol -> its size in this call and where that was seen first."""
+
+
+def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], Sizes]:
+    """Contiguous, aligned arrays for `values` (copied only when they are not), and the sizes that they bind.
+
+    Raises `GradirError` RT001 for their number, RT002 for a shape, RT003 for an element type, RT004 when one symbol has two sizes,
+    RT005 for something that is no array.
+    """
+    if len(values) != len(spec.inputs):
+        raise _error(
+            spec,
+            "RT001",
+            "wrong number of inputs",
+            f"{len(spec.inputs)} inputs: " + ", ".join(f"{t.name}: {t}" for t in spec.inputs),
+            f"{len(values)} inputs",
+            "pass one array per input",
+        )
+    sizes: Sizes = {}
+    return [_check_input(spec, tensor, value, sizes) for tensor, value in zip(spec.inputs, values, strict=True)], sizes
+
+
+def make_outputs(spec: FunctionSpec, sizes: Sizes) -> list[Array]:
+    """New arrays from the pool for the results; `GradirError` RT008 when a size cannot be known before the call."""
+    return [pool_array(_output_shape(spec, tensor, sizes), numpy_dtype(tensor.dtype)) for tensor in spec.outputs]
+
+
+def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: Sizes) -> list[Array]:
+    """The arrays of `out=`, after checking that results can be written there (`GradirError` RT006)."""
+    if len(given) != len(spec.outputs):
+        raise _error(spec, "RT006", "wrong number of arrays in out=", f"{len(spec.outputs)} arrays", str(len(given)), "one per result")
+    arrays: list[Array] = []
+    for index, (tensor, value) in enumerate(zip(spec.outputs, given, strict=True)):
+        array = value.numpy() if isinstance(value, Buffer) else value
+        what = f"output {index} '{tensor.name}'"
+        if not isinstance(array, np.ndarray):
+            raise _error(spec, "RT006", f"{what} is not an array", str(tensor), type(value).__name__, "pass a numpy array or a Buffer")
+        found = _array_text(array)
+        if array.dtype != numpy_dtype(tensor.dtype) or not _shape_fits(tensor, array.shape, sizes):
+            raise _error(spec, "RT006", f"{what} has another shape or element type", _expected_text(tensor, sizes), found, "see expected")
+        if not array.flags.writeable:
+            raise _error(spec, "RT006", f"{what} is read-only", "a writable array", f"read-only {found}", "pass a writable array")
+        arrays.append(array)
+    return arrays
+
+
+def overlaps(array: Array, others: Sequence[Any]) -> bool:
+    """Whether `array` may share bytes with one of `others` (judged by their address ranges)."""
+    return any(isinstance(other, np.ndarray) and np.may_share_memory(array, other) for other in others)
+
+
+def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Sizes) -> Any:
+    array = _as_array(spec, tensor, value)
+    if array.dtype != numpy_dtype(tensor.dtype):
+        raise _error(
+            spec,
+            "RT003",
+            f"input '{tensor.name}' has another element type",
+            str(tensor),
+            _array_text(array),
+            f"convert it: x.astype({numpy_dtype(tensor.dtype).name!r})",
+        )
+    if len(array.shape) != len(tensor.shape):
+        raise _error(spec, "RT002", f"input '{tensor.name}' has another rank", str(tensor), _array_text(array), "reshape it")
+    for k, (want, have) in enumerate(zip(tensor.shape, array.shape, strict=True)):
+        if isinstance(want, int) and want != have:
+            raise _error(
+                spec, "RT002", f"input '{tensor.name}' has another size in dim {k}", str(tensor), _array_text(array), "pass the shape compiled for"
+            )
+        if isinstance(want, str):
+            size, first = sizes.setdefault(want, (have, f"dim {k} of '{tensor.name}'"))
+            if size != have:
+                raise _error(
+                    spec,
+                    "RT004",
+                    f"two sizes for '{want}'",
+                    f"{want} = {size} ({first})",
+                    f"{have} (dim {k} of '{tensor.name}')",
+                    f"all dims named '{want}' have one size in a call",
+                )
+    if tensor.kind == "scalar":
+        return array[()]
+    return np.require(array, requirements=("C", "A"))
+
+
+def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)
+    if isinstance(value, Buffer):
+        return value.numpy()
+    if isinstance(value, bool | int | float) and not tensor.shape:
+        return _number(spec, tensor, value)
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    raise _error(
+        spec,
+        "RT005",
+        f"input '{tensor.name}' is not an array",
+        str(tensor),
+        f"{type(value).__name__} {value!r}"[:80],
+        "pass a numpy array, a Buffer, or what exports DLPack",
+    )
+
+
+def _number(spec: FunctionSpec, tensor: TensorSpec, value: bool | int | float) -> Array:
+    dtype = numpy_dtype(tensor.dtype)
+    try:
+        array = np.asarray(value, dtype)
+    except OverflowError:
+        array = None
+    lossy = array is None or (isinstance(value, float) and dtype.kind in "iub") or (dtype.kind == "b" and not isinstance(value, bool))
+    if array is None or lossy:
+        raise _error(
+            spec, "RT003", f"input '{tensor.name}' cannot hold this number", str(tensor), repr(value), "pass a number of that element type"
+        )
+    return array
+
+
+def _output_shape(spec: FunctionSpec, tensor: TensorSpec, sizes: Sizes) -> tuple[int, ...]:
+    shape: list[int] = []
+    for k, dim in enumerate(tensor.shape):
+        if isinstance(dim, int):
+            shape.append(dim)
+        elif dim is not None and dim in sizes:
+            shape.append(sizes[dim][0])
+        else:
+            raise _error(
+                spec,
+                "RT008",
+                f"the size of dim {k} of output '{tensor.name}' is not known before the call",
+                "a static size, or a name that an input binds",
+                str(tensor),
+                "pass the array to write to: out=[...]",
+            )
+    return tuple(shape)
+
+
+def _shape_fits(tensor: TensorSpec, shape: tuple[int, ...], sizes: Sizes) -> bool:
+    if len(shape) != len(tensor.shape):
+        return False
+    wanted = (sizes[dim][0] if isinstance(dim, str) and dim in sizes else dim for dim in tensor.shape)
+    return all(not isinstance(want, int) or want == have for want, have in zip(wanted, shape, strict=True))
+
+
+def _expected_text(tensor: TensorSpec, sizes: Sizes) -> str:
+    dims = (sizes[dim][0] if isinstance(dim, str) and dim in sizes else dim for dim in tensor.shape)
+    return str(TensorSpec(tensor.name, tuple(dims), tensor.dtype))
+
+
+def _array_text(array: Array) -> str:
+    return "x".join((*map(str, array.shape), dtype_name(array.dtype)))
+
+
+def _error(spec: FunctionSpec, code: str, message: str, expected: str, found: str, hint: str) -> GradirError:
+    return GradirError(message, part="runtime", code=code, function=f"@{spec.name}", expected=expected, found=found, hint=hint)
