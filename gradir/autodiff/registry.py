@@ -1,0 +1,45 @@
+"""Tables of derivative rules: which op has which vector-Jacobian product, and which op has none on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from gradir.autodiff.tensors import TensorBuilder
+
+Contribution: TypeAlias = "SSAValue | Callable[[], SSAValue] | None"
+VjpRule: TypeAlias = "Callable[[TensorBuilder, Any, SSAValue], Sequence[Contribution]]"
+"""`rule(t, op, ct)`: one contribution per operand of `op`, an op of one result whose cotangent is `ct`.
+
+None means "no derivative"; a callable is built only if that operand is active.
+"""
+
+VJP: dict[type[Operation], VjpRule] = {}
+SKIPPED: dict[type[Operation], str] = {}
+"""Ops without a derivative by meaning (integer results, piecewise constant), with the reason."""
+
+_FAMILIES = ("elementwise", "reduction", "contraction", "convolution", "shape", "indexing", "creation", "composite")
+
+
+def vjp(kind: type[Operation]) -> Callable[[VjpRule], VjpRule]:
+    """Register the reverse rule of `kind`; plugins use it too."""
+
+    def register(rule: VjpRule) -> VjpRule:
+        VJP[kind] = rule
+        return rule
+
+    return register
+
+
+def skip(kind: type[Operation], reason: str) -> None:
+    """`kind` has derivative zero everywhere or none at all; `reason` is printed in the op reference."""
+    SKIPPED[kind] = reason
+
+
+def load_rules() -> None:
+    """Import every family once; importing registers."""
+    for family in _FAMILIES:
+        import_module(f"gradir.autodiff.rules.{family}")

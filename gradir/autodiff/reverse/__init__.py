@@ -1,0 +1,1 @@
+"""Reverse mode on structured control flow: a forward sweep that records, a backward sweep that accumulates."""

@@ -1,0 +1,130 @@
+"""`scf.if` in reverse: each branch returns its residuals, the other one an `nd.empty` that nobody reads.
+
+The backward `if` takes the accumulators of captured values and yields them on, so that a branch that contributes nothing
+costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from gradir.autodiff.activity import free_in_block
+from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
+from gradir.autodiff.reverse.loops import check_size
+from gradir.autodiff.reverse.residuals import Residuals, plan, redo, substitute
+from gradir.autodiff.reverse.sweep import Sweep, structured
+from gradir.autodiff.tensors import TensorBuilder
+from gradir.dialects import nd
+from gradir.dialects.types import shape_of
+from gradir.dialects.upstream import arith
+from gradir.ir.builder import Builder
+
+
+@dataclass
+class Branch:
+    """One region of the primal `if`: its copy, what it yields, and its backward block."""
+
+    forward: Block
+    sweep: Sweep
+    yields: list[SSAValue]
+    backward: Block
+    residuals: Residuals
+    slots: list[int]
+
+
+@structured(scf.IfOp)
+def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
+    """Copy both branches with their residuals; record the `if` that runs them backwards."""
+    unit = sweep.unit
+    condition = sweep.value(op.cond)
+    copies: list[tuple[Block, Sweep, list[SSAValue]]] = []
+    for region in op.regions:
+        forward = Block()
+        inner = sweep.child(forward)
+        copies.append((forward, inner, inner.forward(region.block)))
+    on = [k for k, r in enumerate(op.results) if r in unit.activity]
+    captured = list(dict.fromkeys(v for forward, _, ys in copies for v in [*free_in_block(forward), *ys] if v in unit.active and not _inside(v, forward)))
+
+    branches: list[Branch] = []
+    slots: list[Attribute] = []
+    for forward, inner, yields in copies:
+        backward = Block(arg_types=[*(op.results[k].type for k in on), *(accumulator_type(v.type) for v in captured)])
+        cts = Cotangents(Builder(backward, op.location), unit.active)
+        for v, arg in zip(captured, backward.args[len(on) :]):
+            cts.set(v, arg)
+        for k, arg in zip(on, backward.args):
+            cts.add(yields[k], arg)
+        cts.run(inner.tape)
+        cts.builder.op(scf.YieldOp, [cts.accumulator(v) for v in captured])
+        residuals = plan(forward, backward, lambda v: False)
+        taken: list[int] = []
+        for value in residuals.saved:
+            check_size(unit, op, value, forward)
+            taken.append(_slot(slots, taken, value.type))
+        branches.append(Branch(forward, inner, yields, backward, residuals, taken))
+
+    for branch in branches:
+        branch.sweep.builder.loc = op.location
+        extra = dict(zip(branch.slots, branch.residuals.saved))
+        fill = branch.sweep.builder
+        branch.sweep.builder.op(scf.YieldOp, [*branch.yields, *(extra[k] if k in extra else _unread(fill, kind) for k, kind in enumerate(slots))])
+    new = sweep.builder.op(scf.IfOp, [condition], [*(r.type for r in op.results), *slots], regions=[Region(b.forward) for b in branches])
+    unit.bind(op.results, new.results)
+    results = new.results[: len(op.results)]
+    saved = new.results[len(op.results) :]
+
+    def reverse(outer: Cotangents) -> None:
+        if all(outer.get(results[k]) is None for k in on):
+            return
+        outer.builder.loc = op.location
+        given = [outer.get_or_zeros(results[k]) for k in on] + [outer.accumulator(v) for v in captured]
+        for branch in branches:
+            _open(branch, given, saved, op)
+        reversed_if = outer.builder.op(scf.IfOp, [condition], [v.type for v in given[len(on) :]], regions=[Region(b.backward) for b in branches])
+        for v, ct in zip(captured, reversed_if.results):
+            outer.set(v, ct)
+
+    sweep.tape.append(reverse)
+
+
+def _inside(value: SSAValue, block: Block) -> bool:
+    owner = value.owner
+    return (owner if isinstance(owner, Block) else owner.parent) is block
+
+
+def _slot(slots: list[Attribute], taken: list[int], kind: Attribute) -> int:
+    """A result of the forward `if` of type `kind` that this branch does not use yet."""
+    for k, have in enumerate(slots):
+        if have == kind and k not in taken:
+            return k
+    slots.append(kind)
+    return len(slots) - 1
+
+
+def _unread(builder: Builder, kind: Attribute) -> SSAValue:
+    """A placeholder for a residual of the other branch."""
+    if isinstance(kind, TensorType):
+        return builder(nd.EmptyOp, TensorBuilder(builder).sizes(shape_of(kind)), [kind])
+    value = IntegerAttr(0, kind) if isinstance(kind, IntegerType | IndexType) else FloatAttr(0.0, kind)  # pyright: ignore[reportArgumentType]
+    return builder(arith.ConstantOp, [], [kind], {"value": value})
+
+
+def _open(branch: Branch, given: list[SSAValue], saved: list[SSAValue] | tuple[SSAValue, ...], op: Operation) -> None:
+    """Turn the backward block's arguments into the actual cotangents, and give it its residuals."""
+    block = branch.backward
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, given))
+    values.update((v, saved[k]) for v, k in zip(branch.residuals.saved, branch.slots))
+    prefix = Block()
+    redo(Builder(prefix, op.location), branch.residuals.redo, values)
+    substitute(block, values)
+    first = block.first_op
+    assert first is not None
+    for new in list(prefix.ops):
+        new.detach()
+        block.insert_op_before(new, first)
+    for arg in reversed(block.args):
+        block.erase_arg(arg)

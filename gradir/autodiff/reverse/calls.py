@@ -1,0 +1,40 @@
+"""`func.call` in reverse: the callee becomes a pair `@f.fwd` -> (results, residuals) and `@f.bwd`(residuals, cotangents).
+
+One pair per callee and activity, so that a function called a thousand times is differentiated once.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import SymbolRefAttr
+
+from gradir.autodiff.reverse.cotangents import Cotangents
+from gradir.autodiff.reverse.sweep import Sweep, structured
+
+
+@structured(func.CallOp)
+def forward_call(sweep: Sweep, op: func.CallOp) -> None:
+    """Call the forward half; record the call of the backward half."""
+    unit = sweep.unit
+    arguments = [sweep.value(v) for v in op.operands]
+    wrt = tuple(v in unit.active for v in arguments)
+    wanted = tuple(r in unit.activity for r in op.results)
+    callee = unit.program.function(op.callee.string_value(), op)
+    pair = unit.program.split(callee, wrt, wanted, unit.request)
+    call = sweep.builder.op(
+        func.CallOp, arguments, [*(r.type for r in op.results), *pair.residual_types], {"callee": SymbolRefAttr(pair.forward)}
+    )
+    results, residuals = call.results[: len(op.results)], call.results[len(op.results) :]
+    unit.bind(op.results, results)
+
+    def reverse(cts: Cotangents) -> None:
+        if all(cts.get(r) is None for r, on in zip(results, wanted) if on):
+            return
+        cts.builder.loc = op.location
+        given = [cts.get_or_zeros(r) for r, on in zip(results, wanted) if on]
+        active = [v for v, on in zip(arguments, wrt) if on]
+        back = cts.builder.op(func.CallOp, [*residuals, *given], [v.type for v in active], {"callee": SymbolRefAttr(pair.backward)})
+        for v, ct in zip(active, back.results):
+            cts.add(v, ct)
+
+    sweep.tape.append(reverse)

@@ -1,0 +1,77 @@
+"""The cotangents of one block under construction.
+
+Cotangents of f16 and bf16 values that a loop accumulates are kept in f32 and rounded once, when somebody reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
+from xdsl.ir import Attribute, SSAValue
+
+from gradir.autodiff.tensors import TensorBuilder, element
+from gradir.dialects.types import shape_of, tensor
+from gradir.ir.builder import Builder
+
+Entry: TypeAlias = "Callable[[Cotangents], None]"
+"""One recorded op: emits its contribution, given the cotangents so far."""
+
+
+def accumulator_type(kind: Attribute) -> Attribute:
+    """The type in which cotangents of a value of type `kind` are summed over iterations."""
+    if isinstance(kind, TensorType) and isinstance(kind.element_type, Float16Type | BFloat16Type):
+        return tensor(f32, shape_of(kind))
+    return kind
+
+
+class Cotangents:
+    """Maps forward values to their cotangents; emits into `builder`."""
+
+    def __init__(self, builder: Builder, active: set[SSAValue]) -> None:
+        self.builder = builder
+        self.t = TensorBuilder(builder)
+        self.active = active
+        self._of: dict[SSAValue, SSAValue] = {}
+
+    def run(self, tape: Sequence[Entry]) -> None:
+        """Replay the recorded ops backwards."""
+        for entry in reversed(tape):
+            entry(self)
+
+    def get(self, value: SSAValue) -> SSAValue | None:
+        """The cotangent in the value's own type, None when nothing has contributed."""
+        ct = self._of.get(value)
+        return None if ct is None else self.t.convert(ct, element(value))
+
+    def get_or_zeros(self, value: SSAValue) -> SSAValue:
+        ct = self.get(value)
+        return self.t.zeros(value.type) if ct is None else ct
+
+    def accumulator(self, value: SSAValue) -> SSAValue:
+        """The cotangent so far, or zeros, in its accumulator type."""
+        kind = accumulator_type(value.type)
+        ct = self._of.get(value)
+        return self.t.zeros(kind) if ct is None else self.t.convert(ct, element(kind))
+
+    def set(self, value: SSAValue, ct: SSAValue) -> None:
+        self._of[value] = ct
+
+    def add(self, value: SSAValue, ct: SSAValue) -> None:
+        """Accumulate; values that are not active take no cotangent."""
+        if value not in self.active:
+            return
+        old = self._of.get(value)
+        self._of[value] = ct if old is None else self.t.add(old, self.t.convert(ct, element(old)))
+
+    def add_at(self, value: SSAValue, at: SSAValue, dim: int, ct: SSAValue) -> None:
+        """Accumulate `ct` into the slice `at` of the cotangent: never a full-size zero plus an add."""
+        if value not in self.active:
+            return
+        whole = self._of.get(value)
+        if whole is None:
+            self._of[value] = self.t.update_at(ct, self.t.zeros(value.type), at, dim)
+            return
+        part = self.t.add(self.t.index_at(whole, at, dim), self.t.convert(ct, element(whole)))
+        self._of[value] = self.t.update_at(part, whole, at, dim)

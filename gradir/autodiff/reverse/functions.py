@@ -1,0 +1,184 @@
+"""Whole functions in reverse: value and gradient in one function, or the pair (forward, backward) for calls and embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from gradir.autodiff.activity import Activity
+from gradir.autodiff.reverse import branches, calls, loops  # noqa: F401  (registers the structured ops)
+from gradir.autodiff.reverse.cotangents import Cotangents
+from gradir.autodiff.reverse.residuals import plan, redo, substitute
+from gradir.autodiff.reverse.sweep import Sweep, Unit
+from gradir.ir.builder import Builder, new_function
+from gradir.ir.passes import error_at
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Names of the two halves, and the types of what passes between them."""
+
+    forward: str
+    backward: str
+    residual_types: tuple[Attribute, ...]
+
+
+@dataclass
+class Program:
+    """The module under differentiation: its functions, the names taken, what was generated already."""
+
+    module: ModuleOp
+    functions: dict[str, func.FuncOp] = field(default_factory=dict[str, func.FuncOp])
+    symbols: int = 0
+    pairs: dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair] = field(default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair])
+    pending: list[str] = field(default_factory=list[str])
+    """Callees being split, outermost first: meeting one again is recursion."""
+
+    def __post_init__(self) -> None:
+        for op in self.module.body.block.ops:
+            if isinstance(op, func.FuncOp):
+                self.functions[op.sym_name.data] = op
+
+    def function(self, name: str, at: Operation) -> func.FuncOp:
+        """The function called `name`; it must have a body."""
+        found = self.functions.get(name)
+        if found is None or not found.body.blocks:
+            raise error_at(
+                at,
+                f"cannot differentiate @{name}: " + ("no such function in the module" if found is None else "it has no body"),
+                part="autodiff",
+                code="AD004",
+                expected="a func.func with a body in this module",
+                found=", ".join(f"@{n}" for n in list(self.functions)[:8]) or "no functions",
+            )
+        return found
+
+    def fresh_name(self, stem: str) -> str:
+        """`stem`, or `stem_N` when it is taken."""
+        name, n = stem, 0
+        while name in self.functions:
+            name, n = f"{stem}_{n}", n + 1
+        return name
+
+    def fresh_symbol(self) -> str:
+        """A name for a run-time size that no type in the module uses."""
+        self.symbols += 1
+        return f"trips{self.symbols - 1}"
+
+    def insert(self, new: func.FuncOp, after: func.FuncOp) -> str:
+        """Add a generated function next to the one that it came from."""
+        self.module.body.block.insert_op_after(new, after)
+        self.functions[new.sym_name.data] = new
+        return new.sym_name.data
+
+    def resolve(self, call: func.CallOp) -> func.FuncOp:
+        return self.function(call.callee.string_value(), call)
+
+    # ---------------------------------------------------------------------------------------------------------------
+
+    def combined(
+        self, primal: func.FuncOp, wrt: Sequence[int], *, seeds: Sequence[int], given: bool, name: str, request: str, keep_results: bool = True
+    ) -> str:
+        """Results of `primal`, then the cotangents of the arguments in `wrt`.
+
+        `seeds` are the results that carry a cotangent: 1 each, or (`given`) one more argument per result.
+        """
+        source = primal.body.block
+        arguments = [k in wrt for k in range(len(source.args))]
+        kinds = primal.function_type.outputs.data
+        unit = Unit(self, Activity.of(primal, arguments, [k in seeds for k in range(len(kinds))], self.resolve), request)
+        block = Block(arg_types=[*(a.type for a in source.args), *(kinds if given else ())])
+        _copy_names(source, block)
+        unit.bind(source.args, block.args)
+        sweep = Sweep(unit, block)
+        results = sweep.forward(source)
+        cts = Cotangents(Builder(block, primal.location), unit.active)
+        for k in seeds:
+            seed = block.args[len(source.args) + k] if given else cts.t.full(1.0, kinds[k])
+            cts.add(results[k], seed)
+        cts.run(sweep.tape)
+        cts.builder.loc = primal.location
+        gradients = [cts.get_or_zeros(block.args[k]) for k in wrt]
+        outputs = [*(results if keep_results else []), *gradients]
+        cts.builder.op(func.ReturnOp, outputs)
+        new = new_function(self.fresh_name(name), block, [v.type for v in outputs], private=True, loc=primal.location)
+        return self.insert(new, primal)
+
+    def split(
+        self, primal: func.FuncOp, wrt: tuple[bool, ...], wanted: tuple[bool, ...], request: str, *, names: tuple[str, str] | None = None, at: LocationAttr | None = None
+    ) -> Pair:
+        """The pair of `primal` for the flagged arguments and results."""
+        stem = primal.sym_name.data
+        key = (stem, wrt, wanted)
+        if names is None and key in self.pairs:
+            return self.pairs[key]
+        if stem in self.pending:
+            raise error_at(
+                primal,
+                f"@{stem} calls itself: recursion has no reverse mode here",
+                part="autodiff",
+                code="AD006",
+                expected="a call graph without cycles",
+                found=" -> ".join(f"@{n}" for n in [*self.pending, stem]),
+                hint="write the recursion as a loop",
+            )
+        self.pending.append(stem)
+        pair = self._split(primal, wrt, wanted, request, names or (f"{stem}.fwd", f"{stem}.bwd"))
+        self.pending.pop()
+        self.pairs.setdefault(key, pair)
+        return pair
+
+    def _split(self, primal: func.FuncOp, wrt: tuple[bool, ...], wanted: tuple[bool, ...], request: str, names: tuple[str, str]) -> Pair:
+        source = primal.body.block
+        kinds = primal.function_type.outputs.data
+        unit = Unit(self, Activity.of(primal, wrt, wanted, self.resolve), request)
+        forward = Block(arg_types=[a.type for a in source.args])
+        _copy_names(source, forward)
+        unit.bind(source.args, forward.args)
+        for a, on in zip(forward.args, wrt):
+            if on:
+                unit.active.add(a)
+        sweep = Sweep(unit, forward)
+        results = sweep.forward(source)
+
+        seeds = [k for k, on in enumerate(wanted) if on]
+        backward = Block(arg_types=[kinds[k] for k in seeds])
+        cts = Cotangents(Builder(backward, primal.location), unit.active)
+        for k, ct in zip(seeds, backward.args):
+            cts.add(results[k], ct)
+        cts.run(sweep.tape)
+        cts.builder.loc = primal.location
+        gradients = [cts.get_or_zeros(a) for a, on in zip(forward.args, wrt) if on]
+        cts.builder.op(func.ReturnOp, gradients)
+
+        residuals = plan(forward, backward, lambda v: False)
+        Builder(forward, primal.location).op(func.ReturnOp, [*results, *residuals.saved])
+        values: dict[SSAValue, SSAValue] = {}
+        for n, value in enumerate(residuals.saved):
+            values[value] = backward.insert_arg(value.type, n)
+        prefix = Block()
+        redo(Builder(prefix, primal.location), residuals.redo, values)
+        substitute(backward, values)
+        first = backward.first_op
+        assert first is not None
+        for new in list(prefix.ops):
+            new.detach()
+            backward.insert_op_before(new, first)
+        kinds_saved = tuple(v.type for v in residuals.saved)
+        last = primal
+        made: list[str] = []
+        for stem, block, outputs in ((names[0], forward, [*kinds, *kinds_saved]), (names[1], backward, [g.type for g in gradients])):
+            new_fn = new_function(self.fresh_name(stem), block, outputs, private=True, loc=primal.location)
+            made.append(self.insert(new_fn, last))
+            last = new_fn
+        return Pair(made[0], made[1], kinds_saved)
+
+
+def _copy_names(source: Block, block: Block) -> None:
+    for old, new in zip(source.args, block.args):
+        new.name_hint = old.name_hint
+        new.location = old.location

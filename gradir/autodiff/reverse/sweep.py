@@ -1,0 +1,194 @@
+"""The forward sweep: copies a block of the primal function and records how each active op is reversed.
+
+Ordinary ops go through the rule table; `loops`, `branches` and `calls` handle structured control flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects import func, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from gradir.autodiff.activity import TERMINATORS, Activity
+from gradir.autodiff.registry import SKIPPED, VJP, VjpRule
+from gradir.autodiff.reverse.cotangents import Cotangents, Entry
+from gradir.autodiff.tensors import is_float
+from gradir.dialects import ad, nd
+from gradir.ir.builder import Builder
+from gradir.ir.passes import error_at
+
+if TYPE_CHECKING:
+    from gradir.autodiff.reverse.functions import Program
+
+
+@dataclass
+class Unit:
+    """What one primal function's sweeps share."""
+
+    program: Program
+    activity: Activity
+    request: str
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    active: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Values of the *new* function that carry cotangents."""
+    bound: dict[str, Block] = field(default_factory=dict[str, Block])
+    """Run-time size symbols introduced here, and the block that binds each."""
+
+    def bind(self, old: Iterable[SSAValue], new: Iterable[SSAValue]) -> None:
+        """`new` stands for `old` from here on."""
+        for a, b in zip(old, new):
+            self.values[a] = b
+            if b.name_hint is None:
+                b.name_hint = a.name_hint
+            if a in self.activity:
+                self.active.add(b)
+
+
+class Sweep:
+    """Copies ops into `block`; `tape` collects the reversals."""
+
+    def __init__(self, unit: Unit, block: Block, parent: Sweep | None = None) -> None:
+        self.unit, self.block, self.parent = unit, block, parent
+        self.builder = Builder(block)
+        self.tape: list[Entry] = []
+
+    def child(self, block: Block) -> Sweep:
+        return Sweep(self.unit, block, self)
+
+    def value(self, old: SSAValue) -> SSAValue:
+        return self.unit.values.get(old, old)
+
+    def forward(self, block: Block) -> list[SSAValue]:
+        """Copy every op of `block`; the new operands of its terminator."""
+        for op in block.ops:
+            self.builder.loc = op.location
+            if isinstance(op, TERMINATORS):
+                return [self.value(v) for v in op.operands]
+            self._op(op)
+        raise AssertionError("a block without a terminator passed the verifier")
+
+    def _op(self, op: Operation) -> None:
+        on = any(r in self.unit.activity for r in op.results)
+        structured = STRUCTURED.get(type(op))
+        if on and structured is not None:
+            structured(self, op)
+            return
+        if on and type(op) not in VJP and hasattr(op, "decompose"):
+            self._composite(op)
+            return
+        new = self.copy(op)
+        if on and type(op) not in SKIPPED and not isinstance(op, ad.StopGradientOp):
+            self.record(new, self.rule(op))
+
+    def rule(self, op: Operation) -> VjpRule:
+        """The rule of an active op; a missing one is an error, never a zero."""
+        found = VJP.get(type(op))
+        if found is None:
+            raise error_at(
+                op,
+                "no derivative rule for this op, and it lies on an active path",
+                part="autodiff",
+                code="AD001",
+                expected="a rule registered with gradir.autodiff.registry.vjp, or skip(op, reason)",
+                found=f"none, while resolving {self.unit.request}",
+                hint="register a rule, or cut the path with ad.stop_gradient",
+            )
+        return found
+
+    def copy(self, op: Operation) -> Operation:
+        """Clone `op` with its regions under the value map."""
+        new = clone(op, self.unit.values)
+        self.builder.block.add_op(new)
+        self.unit.bind(op.results, new.results)
+        return new
+
+    def record(self, op: Operation, rule: VjpRule) -> None:
+        """Reverse `op`, already in place, by `rule`."""
+        (result,) = op.results
+
+        def reverse(cts: Cotangents) -> None:
+            ct = cts.get(result)
+            if ct is None:
+                return
+            cts.builder.loc = op.location
+            if isinstance(op, nd.IndexAtOp):
+                cts.add_at(op.operand, op.at, op.dim.value.data, ct)
+                return
+            for operand, contribution in zip(op.operands, rule(cts.t, op, ct)):
+                if contribution is not None and operand in cts.active:
+                    cts.add(operand, contribution() if callable(contribution) else contribution)
+
+        self.tape.append(reverse)
+
+    def _composite(self, op: Any) -> None:
+        """Expand in place; every float inside counts as active."""
+        before = self.block.last_op
+        results = op.decompose(self.builder, [self.value(v) for v in op.operands])
+        self.unit.bind(op.results, results)
+        new = before.next_op if before is not None else self.block.first_op
+        while new is not None:
+            if type(new) not in SKIPPED and any(is_float(r.type) for r in new.results):
+                reached = any(v in self.unit.active for v in new.operands)
+                if reached:
+                    self.unit.active.update(r for r in new.results if is_float(r.type))
+                    self.record(new, self.rule(new))
+            new = new.next_op
+
+
+def clone(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
+    """A copy of `op` and its regions; `values` maps operands and learns the new results and block arguments."""
+    regions: list[Region] = []
+    for region in op.regions:
+        blocks: list[Block] = []
+        for block in region.blocks:
+            new = Block(arg_types=[a.type for a in block.args])
+            for a, b in zip(block.args, new.args):
+                values[a], b.name_hint = b, a.name_hint
+            for inner in block.ops:
+                new.add_op(clone(inner, values))
+            blocks.append(new)
+        regions.append(Region(blocks))
+    copy = type(op).create(
+        operands=[values.get(v, v) for v in op.operands],
+        result_types=[r.type for r in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+        regions=regions,
+        location=op.location,
+    )
+    for a, b in zip(op.results, copy.results):
+        values[a], b.name_hint = b, a.name_hint
+    return copy
+
+
+def refuse_while(sweep: Sweep, op: Operation) -> None:
+    """Data-dependent trip counts need a tape; until it exists they are refused, not guessed."""
+    raise error_at(
+        op,
+        "reverse mode through a loop with a data-dependent trip count is not available",
+        part="autodiff",
+        code="AD005",
+        expected="scf.for, scf.if and func.call on active paths",
+        found=f"{op.name}, while resolving {sweep.unit.request}",
+        hint="use gradir.fori_loop or gradir.scan with a bound on the trip count, or cut the path with gradir.stop_gradient",
+    )
+
+
+STRUCTURED: dict[type[Operation], Callable[[Sweep, Any], None]] = {scf.WhileOp: refuse_while, scf.IndexSwitchOp: refuse_while}
+"""Filled by `loops`, `branches` and `calls`; `func.CallOp` included."""
+
+
+def structured(kind: type[Operation]) -> Callable[[Callable[[Sweep, Any], None]], Callable[[Sweep, Any], None]]:
+    """Register how an active op with regions (or a call) is copied and recorded."""
+
+    def register(handler: Callable[[Sweep, Any], None]) -> Callable[[Sweep, Any], None]:
+        STRUCTURED[kind] = handler
+        return handler
+
+    return register
+
+
+__all__ = ["STRUCTURED", "Sweep", "Unit", "clone", "func", "structured"]

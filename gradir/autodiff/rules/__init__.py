@@ -1,0 +1,1 @@
+"""The derivative of each op, one file per family; importing a family registers its rules."""

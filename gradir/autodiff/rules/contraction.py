@@ -1,0 +1,37 @@
+"""Derivatives of contractions: each operand's cotangent is a contraction again."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.tensors import TensorBuilder, element
+from gradir.dialects import nd
+from gradir.dialects.types import shape_of
+
+
+@vjp(nd.DotGeneralOp)
+def dot_general_vjp(t: TensorBuilder, op: nd.DotGeneralOp, ct: SSAValue) -> tuple[Contribution, ...]:
+    """C = A B: dA = ct B^T, dB = A^T ct, with batch dimensions carried along"""
+    lhs, rhs = op.lhs, op.rhs
+    lb, rb, lc, rc = (tuple(int(k) for k in a.get_values()) for a in (op.lhs_batch, op.rhs_batch, op.lhs_contract, op.rhs_contract))
+    lf = tuple(k for k in range(len(shape_of(lhs))) if k not in lb and k not in lc)
+    rf = tuple(k for k in range(len(shape_of(rhs))) if k not in rb and k not in rc)
+    nb, nl = len(lb), len(lf)
+    batch = tuple(range(nb))
+
+    def by_lhs() -> SSAValue:
+        # ct[b, l, r] B[b, c, r] -> [b, l, c in the order of rhs]; c is sorted by rhs dimension
+        free_of_ct = tuple(range(nb + nl, nb + nl + len(rf)))
+        out = t.dot_general(ct, rhs, (free_of_ct, rf), (batch, rb), element(lhs))
+        order = [*lb, *lf, *(lc[rc.index(k)] for k in sorted(rc))]
+        return t.transpose(out, [order.index(k) for k in range(len(order))])
+
+    def by_rhs() -> SSAValue:
+        # A[b, l, c] ct[b, l, r] -> [b, c in the order of lhs, r]
+        free_of_ct = tuple(range(nb, nb + nl))
+        out = t.dot_general(lhs, ct, (lf, free_of_ct), (lb, batch), element(rhs))
+        order = [*rb, *(rc[lc.index(k)] for k in sorted(lc)), *rf]
+        return t.transpose(out, [order.index(k) for k in range(len(order))])
+
+    return (by_lhs, by_rhs)

@@ -1,0 +1,203 @@
+"""Derivatives of convolutions and pooling. Layout: lhs [N, spatial.., C], rhs [spatial.., C/g, O], result [N, spatial.., O]."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
+
+from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.tensors import TensorBuilder, element
+from gradir.dialects import nd
+from gradir.dialects.types import i64_array, shape_of, tensor
+from gradir.ir.passes import error_at
+
+Rule = tuple[Contribution, ...]
+
+
+def ints(array: Any) -> tuple[int, ...]:
+    return tuple(int(k) for k in array.get_values())
+
+
+def static_shape(op: Any, value: SSAValue) -> tuple[int, ...]:
+    """The sizes of `value`, which this derivative needs to know."""
+    shape = shape_of(value)
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    if len(sizes) != len(shape):
+        raise error_at(op, "this derivative needs static sizes", part="autodiff", code="AD008", expected="static dimensions", found=str(value.type))
+    return sizes
+
+
+def convolve(
+    t: TensorBuilder,
+    lhs: SSAValue,
+    rhs: SSAValue,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    lhs_dilation: tuple[int, ...],
+    rhs_dilation: tuple[int, ...],
+    groups: int,
+    elem: Any,
+) -> SSAValue:
+    """A convolution with its result shape worked out."""
+    left, right = shape_of(lhs), shape_of(rhs)
+    spatial: list[int] = []
+    for k in range(len(strides)):
+        n, w = left[1 + k], right[k]
+        assert isinstance(n, int) and isinstance(w, int)
+        have = (n - 1) * lhs_dilation[k] + 1 + padding[2 * k] + padding[2 * k + 1] if n else padding[2 * k] + padding[2 * k + 1]
+        spatial.append(max(0, (have - ((w - 1) * rhs_dilation[k] + 1)) // strides[k] + 1))
+    arrays = {"strides": strides, "padding": padding, "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
+    return t.emit(
+        nd.ConvGeneralOp,
+        [lhs, rhs],
+        tensor(elem, (left[0], *spatial, right[-1])),
+        **{k: i64_array(v) for k, v in arrays.items()},
+        feature_groups=IntegerAttr(groups, i64),
+        batch_groups=IntegerAttr(1, i64),
+    )
+
+
+@vjp(nd.ConvGeneralOp)
+def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Rule:
+    """y = x * w: dx = ct (dilated by the strides) * flipped w, dw = x * ct with batch and features exchanged.
+
+    `batch_groups = b` is the same as moving b from the batch into the features and `feature_groups = b`.
+    """
+    strides, padding, ld, rd = ints(op.strides), ints(op.padding), ints(op.lhs_dilation), ints(op.rhs_dilation)
+    groups, batch_groups = op.feature_groups.value.data, op.batch_groups.value.data
+    lhs_shape, rhs_shape, out_shape = (static_shape(op, v) for v in (op.lhs, op.rhs, op.result))
+    rank = len(strides)
+    lhs = op.lhs
+    if batch_groups > 1:
+        lhs = batch_to_features(t, lhs, batch_groups)
+        groups = batch_groups
+    _, *space, channels = static_shape(op, lhs)
+    n, out_space, features = out_shape[0], out_shape[1:-1], out_shape[-1]
+    per_in, per_out = channels // groups, features // groups
+    window = rhs_shape[:rank]
+    extent = [(w - 1) * d + 1 for w, d in zip(window, rd)]
+    out_extent = [(o - 1) * s + 1 if o else 0 for o, s in zip(out_space, strides)]
+
+    def by_lhs() -> SSAValue:
+        # w[.., c, (g o)] -> flipped w[.., o, (g c)]
+        w = t.reverse(t.reshape(op.rhs, (*window, per_in, groups, per_out)), range(rank))
+        w = t.transpose(w, (*range(rank), rank + 2, rank + 1, rank))
+        w = t.reshape(w, (*window, per_out, groups * per_in))
+        pads: list[int] = []
+        for k in range(rank):
+            low = extent[k] - 1 - padding[2 * k]
+            pads += [low, (space[k] - 1) * ld[k] + extent[k] - out_extent[k] - low]
+        out = convolve(t, ct, w, strides=ld, padding=tuple(pads), lhs_dilation=strides, rhs_dilation=rd, groups=groups, elem=element(lhs))
+        return features_to_batch(t, out, batch_groups, lhs_shape) if batch_groups > 1 else out
+
+    def by_rhs() -> SSAValue:
+        # x[n, .., (g c)] -> x[c, .., (g n)]; ct[n, .., o] -> kernel [.., n, o]; result [c, window, o]
+        x = t.reshape(lhs, (n, *space, groups, per_in))
+        x = t.transpose(x, (rank + 2, *range(1, rank + 1), rank + 1, 0))
+        x = t.reshape(x, (per_in, *space, groups * n))
+        kernel = t.transpose(ct, (*range(1, rank + 1), 0, rank + 1))
+        pads: list[int] = []
+        for k in range(rank):
+            low = padding[2 * k]
+            have = (space[k] - 1) * ld[k] + 1 if space[k] else 0
+            pads += [low, (window[k] - 1) * rd[k] + out_extent[k] - low - have]
+        out = convolve(t, x, kernel, strides=rd, padding=tuple(pads), lhs_dilation=ld, rhs_dilation=strides, groups=groups, elem=element(op.rhs))
+        return t.transpose(out, (*range(1, rank + 1), 0, rank + 1))
+
+    return (by_lhs, by_rhs)
+
+
+def batch_to_features(t: TensorBuilder, x: SSAValue, b: int) -> SSAValue:
+    """[(b n), .., c] -> [n, .., (b c)]"""
+    n, *space, c = (k for k in shape_of(x) if isinstance(k, int))
+    rank = len(space)
+    x = t.reshape(x, (b, n // b, *space, c))
+    x = t.transpose(x, (1, *range(2, rank + 2), 0, rank + 2))
+    return t.reshape(x, (n // b, *space, b * c))
+
+
+def features_to_batch(t: TensorBuilder, x: SSAValue, b: int, shape: tuple[int, ...]) -> SSAValue:
+    """The inverse of `batch_to_features`."""
+    n, *space, c = shape
+    rank = len(space)
+    x = t.reshape(x, (n // b, *space, b, c))
+    x = t.transpose(x, (rank + 1, 0, *range(1, rank + 1), rank + 2))
+    return t.reshape(x, shape)
+
+
+@vjp(nd.ReduceWindowOp)
+def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> Rule:
+    """sum: each element takes the cotangents of the windows that hold it; max, min: the first extremum of each window does"""
+    kind = op.kind.data
+    x = op.operand
+    window, strides, padding, dilations = (ints(a) for a in (op.window, op.strides, op.padding, op.dilations))
+    if kind == "sum":
+        return (lambda: spread(t, op, ct, window, strides, padding, dilations),)
+    if set(dilations) > {1}:
+        raise error_at(op, "the derivative of dilated max pooling is not available", part="autodiff", code="AD008", expected="dilations 1", found=str(dilations))
+    arrays = {"window": op.window, "strides": op.strides, "padding": op.padding}
+    if kind == "max":
+        return (lambda: t.emit(nd.SelectAndScatterOp, [x, ct], x.type, **arrays),)
+    # min(x) = -max(-x)
+    return (lambda: t.emit(nd.SelectAndScatterOp, [t.neg(x), ct], x.type, **arrays),)
+
+
+def spread(
+    t: TensorBuilder, op: Any, ct: SSAValue, window: tuple[int, ...], strides: tuple[int, ...], padding: tuple[int, ...], dilations: tuple[int, ...]
+) -> SSAValue:
+    """The transpose of a windowed sum: a windowed sum of the dilated cotangent."""
+    sizes, outs = static_shape(op, op.operand), static_shape(op, op.result)
+    low, high = [], []
+    for k, n in enumerate(sizes):
+        extent = (window[k] - 1) * dilations[k] + 1
+        have = (outs[k] - 1) * strides[k] + 1 if outs[k] else 0
+        lo = extent - 1 - padding[2 * k]
+        low.append(lo)
+        high.append(n - 1 + extent - have - lo)
+    wide = t.pad(ct, 0.0, low, high, [s - 1 for s in strides])
+    ones = i64_array((1,) * len(sizes))
+    return t.emit(
+        nd.ReduceWindowOp,
+        [wide],
+        op.operand.type,
+        kind=op.kind,
+        window=op.window,
+        strides=ones,
+        padding=i64_array((0,) * (2 * len(sizes))),
+        dilations=op.dilations,
+    )
+
+
+@vjp(nd.SelectAndScatterOp)
+def select_and_scatter_vjp(t: TensorBuilder, op: nd.SelectAndScatterOp, ct: SSAValue) -> Rule:
+    """Linear in the source: its cotangent is `ct` at the position that each window chose; the choice itself is constant.
+
+    One step per window position, keeping the first maximum (a NaN wins and stays).
+    """
+    window, strides, padding = ints(op.window), ints(op.strides), ints(op.padding)
+    outs = static_shape(op, op.source)
+    if math.prod(window) > 256:
+        raise error_at(op, "the second derivative of max pooling is built for windows of at most 256", part="autodiff", code="AD008", expected="<= 256", found=str(math.prod(window)))
+
+    def by_source() -> SSAValue:
+        low, high = padding[0::2], padding[1::2]
+        x = t.pad(op.operand, -math.inf, low, high)
+        g = t.pad(ct, 0.0, low, high)
+        best = chosen = None
+        for at in product(*(range(w) for w in window)):
+            limit = [a + (o - 1) * s + 1 for a, o, s in zip(at, outs, strides)]
+            xs, gs = t.slice(x, at, limit, strides), t.slice(g, at, limit, strides)
+            if best is None or chosen is None:
+                best, chosen = xs, gs
+                continue
+            wins = t.logical_and(t.logical_or(t.compare("gt", xs, best), t.is_nan(xs)), t.logical_not(t.is_nan(best)))
+            best, chosen = t.select(wins, xs, best), t.select(wins, gs, chosen)
+        assert chosen is not None
+        return chosen
+
+    return (None, by_source)

@@ -1,0 +1,97 @@
+"""Derivatives of indexing. Integer operands take none; duplicates add up; clamped reads return to the element that was read."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, i1
+from xdsl.ir import SSAValue
+
+from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.tensors import TensorBuilder
+from gradir.dialects import nd
+from gradir.dialects.types import i64_array, shape_of, tensor
+
+Rule = tuple[Contribution, ...]
+
+
+def clamped(t: TensorBuilder, indices: SSAValue, size: int) -> SSAValue:
+    """`indices` within 0 .. size-1."""
+    lo, hi = t.full_like(0, indices), t.full_like(max(0, size - 1), indices)
+    return t.emit(nd.ClampOp, [lo, indices, hi], indices.type)
+
+
+@vjp(nd.GatherOp)
+def gather_vjp(t: TensorBuilder, op: nd.GatherOp, ct: SSAValue) -> Rule:
+    """y[i] = x[clamp(k[i])]: dx = scatter-add of ct at clamp(k)"""
+    dim = op.dim.value.data
+    size = shape_of(op.operand)[dim]
+    assert isinstance(size, int)
+    at = clamped(t, op.indices, size)
+    zeros = t.zeros(op.operand.type)
+    return (t.emit(nd.ScatterAddOp, [zeros, at, ct], op.operand.type, dim=op.dim), None)
+
+
+@vjp(nd.ScatterAddOp)
+def scatter_add_vjp(t: TensorBuilder, op: nd.ScatterAddOp, ct: SSAValue) -> Rule:
+    """The operand takes ct, an update the row that it was added to, 0 if it was dropped"""
+    dim = op.dim.value.data
+    size = shape_of(op.operand)[dim]
+    assert isinstance(size, int)
+
+    def by_updates() -> SSAValue:
+        rows = t.emit(nd.GatherOp, [ct, op.indices], op.updates.type, dim=op.dim)
+        inside = t.logical_and(
+            t.compare("ge", op.indices, t.full_like(0, op.indices)), t.compare("lt", op.indices, t.full_like(size, op.indices))
+        )
+        rank = len(shape_of(op.indices))
+        mask = t.broadcast(inside, mask_type(op.updates), [dim + k for k in range(rank)])
+        return t.where(mask, rows)
+
+    return (ct, None, by_updates)
+
+
+def mask_type(value: SSAValue) -> TensorType:
+    """The i1 tensor type of the shape of `value`."""
+    return tensor(i1, shape_of(value))
+
+
+@vjp(nd.DynamicSliceOp)
+def dynamic_slice_vjp(t: TensorBuilder, op: nd.DynamicSliceOp, ct: SSAValue) -> Rule:
+    """Zeros with ct written at the (clamped) start."""
+    zeros = t.zeros(op.operand.type)
+    return (t.emit(nd.DynamicUpdateSliceOp, [zeros, ct, *op.starts], op.operand.type), *(None for _ in op.starts))
+
+
+@vjp(nd.DynamicUpdateSliceOp)
+def dynamic_update_slice_vjp(t: TensorBuilder, op: nd.DynamicUpdateSliceOp, ct: SSAValue) -> Rule:
+    """The operand takes ct except where it was overwritten, the update takes that part."""
+
+    def by_operand() -> SSAValue:
+        return t.emit(nd.DynamicUpdateSliceOp, [ct, t.zeros(op.update.type), *op.starts], ct.type)
+
+    def by_update() -> SSAValue:
+        return t.emit(nd.DynamicSliceOp, [ct, *op.starts], op.update.type, sizes=sizes_of(op.update))
+
+    return (by_operand, by_update, *(None for _ in op.starts))
+
+
+def sizes_of(value: SSAValue) -> DenseArrayBase:
+    """The static sizes of `value` as an attribute."""
+    return i64_array(tuple(n for n in shape_of(value) if isinstance(n, int)))
+
+
+@vjp(nd.IndexAtOp)
+def index_at_vjp(t: TensorBuilder, op: nd.IndexAtOp, ct: SSAValue) -> Rule:
+    """Zeros with ct written at the index; the sweep accumulates into the slice directly instead."""
+    return (t.update_at(ct, t.zeros(op.operand.type), op.at, op.dim.value.data), None)
+
+
+@vjp(nd.UpdateAtOp)
+def update_at_vjp(t: TensorBuilder, op: nd.UpdateAtOp, ct: SSAValue) -> Rule:
+    """The value takes its slice of ct, the operand the rest."""
+    dim = op.dim.value.data
+    return (
+        lambda: t.index_at(ct, op.at, dim),
+        lambda: t.update_at(t.zeros(op.value.type), ct, op.at, dim),
+        None,
+    )
+

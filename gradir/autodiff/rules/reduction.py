@@ -1,0 +1,87 @@
+"""Derivatives of reductions. Ties share evenly; products never divide by an operand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, i64
+from xdsl.ir import SSAValue
+
+from gradir.autodiff.registry import Contribution, skip, vjp
+from gradir.autodiff.tensors import TensorBuilder, element
+from gradir.dialects import nd
+from gradir.dialects.types import shape_of
+from gradir.ir.passes import error_at
+
+Rule = tuple[Contribution, ...]
+
+
+def reduced_dims(op: Any) -> tuple[int, ...]:
+    return tuple(int(k) for k in op.dims.get_values())
+
+
+@vjp(nd.ReduceSumOp)
+def reduce_sum_vjp(t: TensorBuilder, op: nd.ReduceSumOp, ct: SSAValue) -> Rule:
+    """d sum(x) = sum(dx): the cotangent is repeated"""
+    return (t.expand(ct, op.operand.type, reduced_dims(op)),)
+
+
+def reduce_extremum_vjp(t: TensorBuilder, op: Any, ct: SSAValue) -> Rule:
+    """ct / n to each of the n elements that equal the result; NaNs count as equal to a NaN result. n is counted in i64."""
+    x, dims = op.operand, reduced_dims(op)
+    best = t.expand(op.result, x.type, dims)
+    equal = t.logical_or(t.compare("eq", x, best), t.is_nan(x))
+    count = t.sum(t.convert(equal, i64), dims)
+    elem = element(x)
+    wide = f32 if isinstance(elem, Float16Type | BFloat16Type) else elem
+    share = t.div(t.convert(ct, wide), t.convert(count, wide))
+    return (t.where(equal, t.expand(t.convert(share, elem), x.type, dims)),)
+
+
+vjp(nd.ReduceMaxOp)(reduce_extremum_vjp)
+vjp(nd.ReduceMinOp)(reduce_extremum_vjp)
+
+
+@vjp(nd.ReduceProdOp)
+def reduce_prod_vjp(t: TensorBuilder, op: nd.ReduceProdOp, ct: SSAValue) -> Rule:
+    """d prod(x) = sum_k (prod_{j<k} x_j) (prod_{j>k} x_j) dx_k: exclusive prefix and suffix products, no division.
+
+    The scans double their reach each step (Hillis and Steele, 1986): log2(n) steps, never a loop over n.
+    """
+    x, dims = op.operand, reduced_dims(op)
+    shape = shape_of(x)
+    kept = tuple(k for k in range(len(shape)) if k not in dims)
+    sizes = [shape[k] for k in dims]
+    if not all(isinstance(n, int) for n in shape):
+        raise error_at(
+            op, "the derivative of a product needs static sizes", part="autodiff", code="AD008", expected="static dimensions", found=str(x.type)
+        )
+    n = math.prod(s for s in sizes if isinstance(s, int))
+    order = (*kept, *dims)
+    flat_shape = (*(shape[k] for k in kept), n)
+    flat = t.reshape(t.transpose(x, order), flat_shape)
+    others = t.mul(exclusive_product(t, flat, n, False), exclusive_product(t, flat, n, True))
+    local = t.transpose(t.reshape(others, [shape[k] for k in order]), [order.index(k) for k in range(len(shape))])
+    return (t.mul_strong(t.expand(ct, x.type, dims), local),)
+
+
+def exclusive_product(t: TensorBuilder, x: SSAValue, n: int, backwards: bool) -> SSAValue:
+    """Product of all elements before (or after) each one, along the last dimension of size `n`."""
+    x = shifted(t, x, 1, backwards)
+    reach = 1
+    while reach < n:
+        x = t.mul(x, shifted(t, x, reach, backwards))
+        reach *= 2
+    return x
+
+
+def shifted(t: TensorBuilder, x: SSAValue, by: int, backwards: bool) -> SSAValue:
+    """`x` moved by `by` along its last dimension, ones moving in."""
+    outer = (0,) * (len(shape_of(x)) - 1)
+    low, high = ((-by, by) if backwards else (by, -by))
+    return t.pad(x, 1.0, (*outer, low), (*outer, high))
+
+
+for _op in (nd.ReduceAnyOp, nd.ReduceAllOp, nd.ArgmaxOp, nd.ArgminOp):
+    skip(_op, "integer or boolean result: no derivative")

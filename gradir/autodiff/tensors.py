@@ -1,0 +1,209 @@
+"""A small vocabulary for writing rules: level-1 ops with inferred types.
+
+`t.mul_strong(ct, y)` reads like the equation in a rule's docstring. Types of elementwise results follow the first operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from gradir.dialects import nd
+from gradir.dialects.types import i64_array, shape_of, tensor
+from gradir.ir.builder import Builder
+
+INDEX = IndexType()
+
+
+def element(value: SSAValue | Attribute) -> Attribute:
+    """Element type of a tensor value or type."""
+    kind = value.type if isinstance(value, SSAValue) else value
+    assert isinstance(kind, TensorType)
+    return kind.element_type
+
+
+def is_float(kind: Attribute) -> bool:
+    """Whether a value of this type can carry a derivative."""
+    if not isinstance(kind, TensorType):
+        return False
+    return not isinstance(kind.element_type, IntegerType | IndexType)
+
+
+class TensorBuilder:
+    """Emits nd ops into `builder`."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def emit(self, kind: type[Operation], operands: Sequence[SSAValue], result: Attribute, **properties: Attribute) -> Any:
+        return self.builder(kind, operands, [result], properties)
+
+    # creation ------------------------------------------------------------------------------------------------------
+
+    def full(self, value: float, kind: Attribute) -> SSAValue:
+        """A tensor of type `kind` filled with `value`; run-time sizes come from their symbols."""
+        assert isinstance(kind, TensorType)
+        elem = kind.element_type
+        attr: Attribute = IntegerAttr(int(value), elem) if isinstance(elem, IntegerType) else FloatAttr(value, elem)  # pyright: ignore[reportArgumentType]
+        shape = shape_of(kind)
+        if all(isinstance(n, int) for n in shape):
+            return self.emit(nd.ConstantOp, [], kind, value=attr)
+        scalar = self.emit(nd.ConstantOp, [], tensor(elem, ()), value=attr)
+        return self.emit(nd.BroadcastOp, [scalar, *self.sizes(shape)], kind, dims=i64_array(()))
+
+    def sizes(self, shape: Sequence[int | str | None]) -> list[SSAValue]:
+        """The run-time sizes of `shape`, one index per named dimension."""
+        return [self.emit(nd.SymbolOp, [], INDEX, sym=StringAttr(n)) for n in shape if isinstance(n, str)]
+
+    def full_like(self, value: float, reference: SSAValue) -> SSAValue:
+        return self.full(value, reference.type)
+
+    def zeros(self, kind: Attribute) -> SSAValue:
+        return self.full(0.0, kind)
+
+    def iota(self, kind: Attribute, dim: int) -> SSAValue:
+        return self.emit(nd.IotaOp, [], kind, dim=IntegerAttr(dim, i64))
+
+    # elementwise ---------------------------------------------------------------------------------------------------
+
+    def unary(self, kind: type[Operation], x: SSAValue) -> SSAValue:
+        return self.emit(kind, [x], x.type)
+
+    def binary(self, kind: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.emit(kind, [x, y], x.type)
+
+    def neg(self, x: SSAValue) -> SSAValue:
+        return self.unary(nd.NegOp, x)
+
+    def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary(nd.AddOp, x, y)
+
+    def sub(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary(nd.SubOp, x, y)
+
+    def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary(nd.MulOp, x, y)
+
+    def div(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary(nd.DivOp, x, y)
+
+    def mul_strong(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary(nd.MulStrongOp, x, y)
+
+    def scale(self, x: SSAValue, factor: float) -> SSAValue:
+        """`factor * x` for a finite factor other than 0: an ordinary product."""
+        return self.mul(x, self.full_like(factor, x))
+
+    def compare(self, direction: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.emit(nd.CompareOp, [x, y], tensor(i1, shape_of(x)), direction=nd.DirectionAttr(nd.Direction(direction)))
+
+    def is_nan(self, x: SSAValue) -> SSAValue:
+        return self.compare("ne", x, x)
+
+    def logical_or(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary(nd.OrOp, x, y)
+
+    def logical_and(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.binary(nd.AndOp, x, y)
+
+    def logical_not(self, x: SSAValue) -> SSAValue:
+        return self.unary(nd.NotOp, x)
+
+    def select(self, pred: SSAValue, on_true: SSAValue, on_false: SSAValue) -> SSAValue:
+        return self.emit(nd.SelectOp, [pred, on_true, on_false], on_true.type)
+
+    def where(self, pred: SSAValue, x: SSAValue) -> SSAValue:
+        """`x` where `pred`, 0 elsewhere."""
+        return self.select(pred, x, self.zeros(x.type))
+
+    def convert(self, x: SSAValue, elem: Attribute) -> SSAValue:
+        return x if element(x) == elem else self.emit(nd.ConvertOp, [x], tensor(elem, shape_of(x)))
+
+    # shapes --------------------------------------------------------------------------------------------------------
+
+    def broadcast(self, x: SSAValue, kind: Attribute, dims: Sequence[int]) -> SSAValue:
+        """Operand dim k becomes result dim `dims[k]`."""
+        shape = shape_of(kind)
+        if shape == shape_of(x) and tuple(dims) == tuple(range(len(shape))):
+            return x
+        return self.emit(nd.BroadcastOp, [x, *self.sizes(shape)], kind, dims=i64_array(tuple(dims)))
+
+    def transpose(self, x: SSAValue, perm: Sequence[int]) -> SSAValue:
+        """Result dim k is operand dim `perm[k]`."""
+        if tuple(perm) == tuple(range(len(perm))):
+            return x
+        shape = shape_of(x)
+        return self.emit(nd.TransposeOp, [x], tensor(element(x), tuple(shape[p] for p in perm)), perm=i64_array(tuple(perm)))
+
+    def reshape(self, x: SSAValue, shape: Sequence[int | str | None]) -> SSAValue:
+        if tuple(shape) == shape_of(x):
+            return x
+        return self.emit(nd.ReshapeOp, [x], tensor(element(x), tuple(shape)))
+
+    def reverse(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+        return self.emit(nd.ReverseOp, [x], x.type, dims=i64_array(tuple(dims))) if dims else x
+
+    def slice(self, x: SSAValue, start: Sequence[int], limit: Sequence[int], stride: Sequence[int] | None = None) -> SSAValue:
+        stride = tuple(stride) if stride is not None else (1,) * len(start)
+        if all(s == 0 for s in start) and tuple(limit) == shape_of(x) and set(stride) <= {1}:
+            return x
+        shape = tuple(max(0, -(-(hi - lo) // st)) for lo, hi, st in zip(start, limit, stride))
+        arrays = {"start": i64_array(tuple(start)), "limit": i64_array(tuple(limit)), "stride": i64_array(stride)}
+        return self.emit(nd.SliceOp, [x], tensor(element(x), shape), **arrays)
+
+    def pad(self, x: SSAValue, value: float, low: Sequence[int], high: Sequence[int], interior: Sequence[int] | None = None) -> SSAValue:
+        """StableHLO's pad: `interior` first, then edges, which may be negative."""
+        interior = tuple(interior) if interior is not None else (0,) * len(low)
+        if not any(low) and not any(high) and not any(interior):
+            return x
+        sizes = [n for n in shape_of(x) if isinstance(n, int)]
+        shape = tuple(lo + n + max(0, n - 1) * mid + hi for n, lo, hi, mid in zip(sizes, low, high, interior))
+        fill = self.full(value, tensor(element(x), ()))
+        arrays = {"low": i64_array(tuple(low)), "high": i64_array(tuple(high)), "interior": i64_array(interior)}
+        return self.emit(nd.PadOp, [x, fill], tensor(element(x), shape), **arrays)
+
+    def concatenate(self, inputs: Sequence[SSAValue], dim: int) -> SSAValue:
+        shape = list(shape_of(inputs[0]))
+        shape[dim] = sum(n for x in inputs if isinstance(n := shape_of(x)[dim], int))
+        return self.emit(nd.ConcatenateOp, list(inputs), tensor(element(inputs[0]), tuple(shape)), dim=IntegerAttr(dim, i64))
+
+    # reductions and contractions -----------------------------------------------------------------------------------
+
+    def reduce(self, kind: type[Operation], x: SSAValue, dims: Sequence[int]) -> SSAValue:
+        shape = tuple(n for k, n in enumerate(shape_of(x)) if k not in dims)
+        return self.emit(kind, [x], tensor(element(x), shape), dims=i64_array(tuple(dims))) if dims else x
+
+    def sum(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+        return self.reduce(nd.ReduceSumOp, x, dims)
+
+    def expand(self, x: SSAValue, kind: Attribute, reduced: Sequence[int]) -> SSAValue:
+        """Undo a reduction's shape: `x` repeated along the `reduced` dims of `kind`."""
+        rank = len(shape_of(kind))
+        return self.broadcast(x, tensor(element(x), shape_of(kind)), [k for k in range(rank) if k not in reduced])
+
+    def dot_general(
+        self, lhs: SSAValue, rhs: SSAValue, contract: tuple[Sequence[int], Sequence[int]], batch: tuple[Sequence[int], Sequence[int]], elem: Attribute
+    ) -> SSAValue:
+        """Result dims: batch, free dims of lhs, free dims of rhs."""
+        (lc, rc), (lb, rb) = contract, batch
+        left, right = shape_of(lhs), shape_of(rhs)
+        shape = (
+            *(left[k] for k in lb),
+            *(n for k, n in enumerate(left) if k not in lc and k not in lb),
+            *(n for k, n in enumerate(right) if k not in rc and k not in rb),
+        )
+        arrays = {"lhs_batch": lb, "rhs_batch": rb, "lhs_contract": lc, "rhs_contract": rc}
+        return self.emit(nd.DotGeneralOp, [lhs, rhs], tensor(elem, shape), **{k: i64_array(tuple(v)) for k, v in arrays.items()})
+
+    # indexing ------------------------------------------------------------------------------------------------------
+
+    def index_at(self, x: SSAValue, at: SSAValue, dim: int = 0) -> SSAValue:
+        shape = shape_of(x)
+        kind = tensor(element(x), shape[:dim] + shape[dim + 1 :])
+        return self.emit(nd.IndexAtOp, [x, at], kind, dim=IntegerAttr(dim, i64))
+
+    def update_at(self, value: SSAValue, into: SSAValue, at: SSAValue, dim: int = 0) -> SSAValue:
+        return self.emit(nd.UpdateAtOp, [value, into, at], into.type, dim=IntegerAttr(dim, i64))
