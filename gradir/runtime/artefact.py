@@ -1,9 +1,9 @@
 """The file of a compiled module: a manifest and object blobs, each under a SHA-256 hash that is checked before anything is used.
 
-    bytes 0-7    magic "GRADIR\\x00\\x01"
-    bytes 8-15   length of the manifest, little endian
-    bytes 16-47  SHA-256 of the manifest
-    then         the manifest (JSON; its "objects" list sizes and hashes), then the blobs, one after the other
+bytes 0-7    magic "GRADIR\\x00\\x01"
+bytes 8-15   length of the manifest, little endian
+bytes 16-47  SHA-256 of the manifest
+then         the manifest (JSON; its "objects" list sizes and hashes), then the blobs, one after the other
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Buffer:
     @classmethod
     def from_array(cls, source: Any) -> Buffer:
         """A copy of an array: anything that `numpy.asarray` or DLPack takes."""
-        array: Array = np.from_dlpack(source) if hasattr(source, "__dlpack__") and not isinstance(source, np.ndarray) else np.asarray(source)
+        foreign = hasattr(source, "__dlpack__") and not isinstance(source, np.ndarray)
+        array: Array = np.from_dlpack(source) if foreign else np.asarray(source)
         made = cls(array.shape, dtype_name(array.dtype))
         made._array[...] = array
         return made
@@ -68,7 +69,8 @@ class Buffer:
         return self._array
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self._array)
+        view: Any = self._array
+        return memoryview(view)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._array.__dlpack__(**options)

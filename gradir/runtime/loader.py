@@ -1,7 +1,7 @@
 """Object code into the process: one ORC LLJIT, one library per object, explicit lifetimes.
 
-A library lives as long as its `Library` object: whoever holds an address holds the library (dropping one that is still called segfaults, and ORC
-never lets a name be used twice). Objects may refer to memcpy, memmove and memset and to nothing else.
+A library lives as long as its `Library` object: whoever holds an address holds the library (dropping one that is still called
+segfaults, and ORC never lets a name be used twice). Objects may refer to memcpy, memmove and memset and to nothing else.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def _libc() -> Mapping[str, int]:
     return {name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0 for name in ALLOWED_SYMBOLS}
 
 
-def load_object(data: bytes, exports: Sequence[str], *, imports: Mapping[str, int] | None = None, depends: Sequence[Library] = ()) -> Library:
+def load_object(
+    data: bytes, exports: Sequence[str], *, imports: Mapping[str, int] | None = None, depends: Sequence[Library] = ()
+) -> Library:
     """Link one object file and find `exports` in it.
 
     `imports` are addresses for its undefined symbols beside memcpy, memmove and memset; `depends` are kept alive with it.

@@ -1,8 +1,8 @@
 """The process's memory pool: arenas, outputs and what compiled code allocates come from here and return here.
 
-Blocks are 64-byte aligned, rounded up to one of eight sizes per power of two (12.5 % waste at most) and kept in one free list per size,
-because a fresh 64 MB block costs 40 ms in page faults and a reused one 4 (findings of the CPU study). The pool is native code behind one spin
-lock, so that compiled code reaches it without the GIL; this module also states its statistics to Python.
+Blocks are 64-byte aligned, rounded up to one of eight sizes per power of two (12.5 % waste at most) and kept in one free list per
+size, because a fresh 64 MB block costs 40 ms in page faults and a reused one 4. The pool is native code behind one spin lock, so that
+compiled code reaches it without the GIL; this module is its Python side.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ctypes
 from dataclasses import dataclass
 
 from gradir.runtime.native.library import native
+
 
 @dataclass(frozen=True)
 class PoolStatistics:

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
-from gradir.runtime.call import FastCall, fast_call_works, invoke
+from gradir.runtime.call import FastCall, fast_call_takes, invoke
 from gradir.runtime.loader import Library, load_object
 from gradir.runtime.manifest import FunctionSpec, Manifest
 from gradir.runtime.signature import check_inputs, check_outputs, make_outputs, overlaps
@@ -68,10 +68,7 @@ class Function:
             self._fast.set_threads(threads)
 
     def _first_call(self, *inputs: Any) -> tuple[Array, ...]:
-        tensors = (*self.spec.inputs, *self.spec.outputs)
-        known = {dim for tensor in self.spec.inputs for dim in tensor.shape}
-        plain = all(t.kind == "tensor" for t in tensors) and all(d in known and d is not None for t in self.spec.outputs for d in t.shape if not isinstance(d, int))
-        if plain and fast_call_works():
+        if fast_call_takes(self.spec):
             self._fast = FastCall(self.spec, self._entry, self._threads, self._slow_call, self._failed, self._library)
             self.flat = self._fast.builtin()
         else:
@@ -89,7 +86,7 @@ class Function:
             return tuple(outputs)
         wanted = check_outputs(self.spec, out, sizes)
         written = [
-            array if _writable_in_place(array) and not overlaps(array, inputs) and not overlaps(array, wanted[:index]) else np.empty(array.shape, array.dtype)
+            array if _plain_memory(array) and not overlaps(array, (*inputs, *wanted[:index])) else np.empty(array.shape, array.dtype)
             for index, array in enumerate(wanted)
         ]
         invoke(self.spec, self._entry, self._threads, inputs, written, self._failed)
@@ -210,5 +207,5 @@ def _link(manifest: Manifest, objects: Sequence[bytes]) -> Library:
     return main
 
 
-def _writable_in_place(array: Array) -> bool:
-    return array.flags.c_contiguous and array.flags.aligned and array.flags.writeable
+def _plain_memory(array: Array) -> bool:
+    return array.flags.c_contiguous and array.flags.aligned

@@ -80,9 +80,8 @@ def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Size
         raise _error(spec, "RT002", f"input '{tensor.name}' has another rank", str(tensor), _array_text(array), "reshape it")
     for k, (want, have) in enumerate(zip(tensor.shape, array.shape, strict=True)):
         if isinstance(want, int) and want != have:
-            raise _error(
-                spec, "RT002", f"input '{tensor.name}' has another size in dim {k}", str(tensor), _array_text(array), "pass the shape compiled for"
-            )
+            what = f"input '{tensor.name}' has another size in dim {k}"
+            raise _error(spec, "RT002", what, str(tensor), _array_text(array), "pass the shape compiled for")
         if isinstance(want, str):
             size, first = sizes.setdefault(want, (have, f"dim {k} of '{tensor.name}'"))
             if size != have:
@@ -106,8 +105,9 @@ def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
         return value.numpy()
     if isinstance(value, bool | int | float) and not tensor.shape:
         return _number(spec, tensor, value)
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
+    exporter: Any = value
+    if hasattr(exporter, "__dlpack__"):
+        return np.from_dlpack(exporter)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return np.asarray(value)
     raise _error(

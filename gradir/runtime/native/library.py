@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from gradir.runtime.loader import Library, compile_text, load_object
 from gradir.runtime.native.memory import memory_ir
@@ -47,7 +48,7 @@ class Native:
         """Where one of `EXPORTS` lies."""
         return self._library.address(symbol)
 
-    def _function(self, result: type | None, symbol: str, *arguments: type) -> Callable[..., object]:
+    def _function(self, result: type | None, symbol: str, *arguments: type) -> Callable[..., Any]:
         return ctypes.PYFUNCTYPE(result, *arguments)(self.address(symbol))
 
 

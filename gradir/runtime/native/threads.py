@@ -43,9 +43,10 @@ def _wait_ir(machine: str, system: str) -> tuple[str, str]:
 def threads_ir(machine: str = platform.machine(), system: str = sys.platform) -> str:
     """LLVM IR of the pool: `@gradir.parallel_for` of the context, `@gradir.threads_reset` for a forked child, `@gradir.workers`."""
     wait, wake = _wait_ir(machine, system)
-    return _POOL_IR.replace("PAUSE", pause_ir()).replace("WAIT", wait).replace("WAKE", wake).replace("SPINS", str(SPINS)).replace(
-        "CHUNKS_PER_THREAD", str(CHUNKS_PER_THREAD)
-    )
+    text = _POOL_IR
+    for mark, code in (("PAUSE", pause_ir()), ("WAIT", wait), ("WAKE", wake), ("SPINS", SPINS), ("CHUNKS_PER_THREAD", CHUNKS_PER_THREAD)):
+        text = text.replace(mark, str(code))
+    return text
 
 
 _POOL_IR = """

@@ -6,8 +6,8 @@ It checks every argument by looking into the ndarray struct (exact type, identic
 takes arena and outputs from the pool, releases the GIL around the entry and returns a tuple of new arrays that own their blocks.
 Anything it does not recognise goes, with the same arguments, to the plan's Python callable `slow`, which converts or explains.
 
-The struct offsets are those of CPython 3.11+ (with the GIL) and numpy 1.26+, both part of their stable C layouts; `gradir.runtime.call` probes
-them before it uses this function. The context and the slots of a call live on the caller's stack, so calls in flight share nothing.
+The struct offsets are those of CPython 3.11+ (with the GIL) and numpy 1.26+; `gradir.runtime.call` probes them before it uses this
+function. The context and the slots of a call live on the caller's stack, so calls in flight share nothing.
 """
 
 from __future__ import annotations
@@ -199,6 +199,24 @@ fail:
   ret ptr null
 }
 
+; Let the plan's `failed` raise: null, with the exception set.
+define internal ptr @raise(ptr %failed, i32 %status, ptr %error) {
+  %code = load i64, ptr %error
+  %op.at = getelementptr i64, ptr %error, i64 1
+  %op = load i64, ptr %op.at
+  %a.at = getelementptr i64, ptr %error, i64 2
+  %a = load i64, ptr %a.at
+  %b.at = getelementptr i64, ptr %error, i64 3
+  %b = load i64, ptr %b.at
+  %c.at = getelementptr i64, ptr %error, i64 4
+  %c = load i64, ptr %c.at
+  %d.at = getelementptr i64, ptr %error, i64 5
+  %d = load i64, ptr %d.at
+  %raised = call ptr (ptr, ptr, ...) @PyObject_CallFunction(
+      ptr %failed, ptr @failure.format, i32 %status, i64 %code, i64 %op, i64 %a, i64 %b, i64 %c, i64 %d)
+  ret ptr %raised
+}
+
 define ptr @gradir.call(ptr %self, ptr %args, i64 %nargs) {
 entry:
   %capsule = call ptr @PyTuple_GetItem(ptr %self, i64 0)
@@ -217,6 +235,7 @@ prepare:
   %symbol.count.at = getelementptr %Plan, ptr %plan, i64 0, i32 8
   %symbol.count = load i64, ptr %symbol.count.at
   %symbols = alloca i64, i64 %symbol.count, align 16
+  call void @llvm.memset.p0.i64(ptr %error, i8 0, i64 48, i1 false)
   %symbol.bytes = shl i64 %symbol.count, 3
   call void @llvm.memset.p0.i64(ptr %symbols, i8 -1, i64 %symbol.bytes, i1 false)
   %specs.at = getelementptr %Plan, ptr %plan, i64 0, i32 9
@@ -295,7 +314,6 @@ run:
   store ptr %callback, ptr %callback.at
   %user.at = getelementptr i8, ptr %context, i64 56
   store ptr null, ptr %user.at
-  call void @llvm.memset.p0.i64(ptr %error, i8 0, i64 48, i1 false)
   %thread.state = call ptr @PyEval_SaveThread()
   %status = call i32 %entry.function(ptr %context, ptr %slots)
   call void @PyEval_RestoreThread(ptr %thread.state)
@@ -306,27 +324,16 @@ return:
   ret ptr %tuple
 fail:
   call void @Py_DecRef(ptr %tuple)
-  %code = load i64, ptr %error
-  %op.at = getelementptr i64, ptr %error, i64 1
-  %op = load i64, ptr %op.at
-  %a.at = getelementptr i64, ptr %error, i64 2
-  %a = load i64, ptr %a.at
-  %b.at = getelementptr i64, ptr %error, i64 3
-  %b = load i64, ptr %b.at
-  %c.at = getelementptr i64, ptr %error, i64 4
-  %c = load i64, ptr %c.at
-  %d.at = getelementptr i64, ptr %error, i64 5
-  %d = load i64, ptr %d.at
   %failed.at = getelementptr %Plan, ptr %plan, i64 0, i32 2
   %failed = load ptr, ptr %failed.at
-  %raised = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %failed, ptr @failure.format, i32 %status, i64 %code, i64 %op, i64 %a, i64 %b, i64 %c, i64 %d)
+  %raised = call ptr @raise(ptr %failed, i32 %status, ptr %error)
   ret ptr %raised
 short:
   call void @Py_DecRef(ptr %tuple)
   call void @PyErr_Clear()
   %short.at = getelementptr %Plan, ptr %plan, i64 0, i32 2
   %short.failed = load ptr, ptr %short.at
-  %short.raised = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %short.failed, ptr @failure.format, i32 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %short.raised = call ptr @raise(ptr %short.failed, i32 2, ptr %error)
   ret ptr %short.raised
 nothing:
   ret ptr null
