@@ -282,7 +282,16 @@ class RemFOp(FloatingPointLikeBinaryOperation):
     traits = traits_def(Pure())
 
 
+@irdl_op_definition
+class RemfOp(FloatingPointLikeBinaryOperation):
+    """C's `fmod`: exact, with the sign of `lhs`."""
+
+    name = "arith.remf"
+
+    traits = traits_def(Pure())
+
+
 Arith = extended(
     xdsl_arith.Arith,
-    [RemFOp, FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp, ExtSIOp, ExtUIOp, TruncIOp, IndexCastOp, IndexCastUIOp, SelectOp, CmpfOp, CmpiOp],
+    [RemFOp, FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp, ExtSIOp, ExtUIOp, TruncIOp, IndexCastOp, IndexCastUIOp, SelectOp, CmpfOp, CmpiOp, RemfOp],
 )

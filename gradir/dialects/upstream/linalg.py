@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.linalg import *  # noqa: F403 (this module is xDSL's plus the replacements below)
-from xdsl.dialects.linalg import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
+from xdsl.dialects.linalg.ops import *  # noqa: F403 (this module is xDSL's plus the replacements below)
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
