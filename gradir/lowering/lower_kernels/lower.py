@@ -1,0 +1,80 @@
+"""The pass `lower-kernels`: picks the generator of each kernel's kind and falls back to plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
+from gradir.dialects.upstream import func, linalg
+from gradir.ir.passes import Pass, PassContext
+from gradir.lowering.groups import Group, group_of_kernel
+from gradir.lowering.lower_kernels.binding import Kernel
+from gradir.lowering.lower_kernels.loops import lower_loops
+from gradir.lowering.lower_kernels.tiles import NotCovered
+from gradir.lowering.schedules.machine import Machine, machine_of
+
+Generator = Callable[[Kernel, Group, Machine], None]
+
+GENERATORS: Mapping[str, Generator] = {}
+"""Specialised generators by kind of kernel; they raise `NotCovered` before or while building, and the loops generator starts afresh."""
+
+
+@dataclass(frozen=True)
+class LowerKernels(Pass):
+    """Kernels in buffer form become loops.
+
+    Before: private functions with `gradir.kernel` hold `linalg` ops on memrefs. After: they hold `scf`, `vector`, `memref`, `arith` and
+    `math` only, under the same name and signature.
+
+    ```mlir
+    linalg.generic {...} ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) {...}
+    // becomes
+    scf.for %i = %c0 to %c64 step %c8 { %v = vector.load %x[%i] ... vector.store %w, %y[%i] ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "lower-kernels"
+
+    def apply(self, op: Operation, context: PassContext) -> None:
+        assert isinstance(op, ModuleOp)
+        machine = machine_of(op)
+        block = op.body.block
+        for function in list(block.ops):
+            if isinstance(function, func.FuncOp) and is_kernel(function):
+                new = lower_kernel(function, machine)
+                if new is not function:
+                    block.insert_op_before(new, function)
+                    function.detach()
+                    function.drop_all_references()
+
+
+def is_kernel(function: func.FuncOp) -> bool:
+    """Has it a schedule, and linalg ops still to be lowered at its top level?"""
+    if KERNEL_ATTRIBUTE not in function.attributes or function.is_declaration:
+        return False
+    return any(isinstance(op, linalg.GenericOp | linalg.FillOp) for op in function.body.block.ops)
+
+
+def lower_kernel(function: func.FuncOp, machine: Machine) -> func.FuncOp:
+    """The level-4 form of one level-3 kernel; a template (no linalg op at its top) is returned as it is."""
+    if not is_kernel(function):
+        return function
+    schedule = function.attributes[KERNEL_ATTRIBUTE]
+    generator = GENERATORS.get(schedule.kind) if isinstance(schedule, Schedule) else None
+    if generator is not None:
+        group = group_of_kernel(function)
+        if group is not None and len(group.ops) == sum(isinstance(op, linalg.GenericOp) for op in function.body.block.ops):
+            try:
+                kernel = Kernel(function)
+                generator(kernel, group, machine)
+                return kernel.finish()
+            except NotCovered:
+                pass
+    kernel = Kernel(function)
+    lower_loops(kernel, kernel.schedule.field("tile")[-1] if kernel.schedule.kind == "loops" and kernel.schedule.field("tile") else machine.lanes)
+    return kernel.finish()
