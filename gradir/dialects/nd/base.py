@@ -85,16 +85,12 @@ class NdOp(IRDLOperation):
 
     def evaluate(self, *arrays: Any) -> Array:
         """The op's definition: the result for these operand values, which it never changes."""
-        return _meaning(self.FAMILY)[self.name](self, *arrays)
+        return import_module("gradir.dialects.nd.meaning").evaluate(self, arrays)
 
     @classmethod
     def samples(cls) -> tuple[Sample, ...]:
         """Small valid inputs: NaN, infinities, -0.0, ties, sizes 0 and 1, several element types."""
         return import_module(f"gradir.dialects.nd.samples.{cls.FAMILY}").samples_of(cls)
-
-
-def _meaning(family: str) -> Mapping[str, Callable[..., Any]]:
-    return import_module(f"gradir.dialects.nd.meaning.{family}").EVALUATE
 
 
 def new(kind: type[Any], operands: Sequence[SSAValue], result: Attribute, properties: Mapping[str, Attribute] | None = None) -> Any:

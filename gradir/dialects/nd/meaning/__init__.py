@@ -1,0 +1,40 @@
+"""What the ops of `nd` compute: one small numpy function per op, the definition that every level and target is checked against.
+
+Sums and products of f32 and narrower run in f64 and are rounded once, other f32 functions are computed in f64 and rounded to f32, f16 and bf16
+go through f32. Functions get the op (for its properties and result type) and the operand values; they never change an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from gradir.dialects.nd.meaning import composite, contraction, convolution, creation, elementwise, indexing, reduction, shape
+from gradir.dialects.types import element_of, numpy_dtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gradir.dialects.nd.base import NdOp
+
+EVALUATE: Mapping[str, Callable[..., Any]] = {
+    **elementwise.EVALUATE,
+    **reduction.EVALUATE,
+    **contraction.EVALUATE,
+    **convolution.EVALUATE,
+    **shape.EVALUATE,
+    **indexing.EVALUATE,
+    **creation.EVALUATE,
+    **composite.EVALUATE,
+}
+
+
+def evaluate(op: NdOp, operands: tuple[Any, ...]) -> NDArray[Any]:
+    """The op's result for these operand values, as an array of the result's dtype that shares no memory with them when it was computed."""
+    with np.errstate(all="ignore"):
+        result = np.asarray(EVALUATE[op.name](op, *map(np.asarray, operands)))
+    dtype = numpy_dtype(element_of(op.results[0]))
+    assert result.dtype == dtype, f"{op.name}: computed {result.dtype}, declared {dtype}"
+    return cast("NDArray[Any]", result)

@@ -1,0 +1,74 @@
+"""Meaning of the ops whose positions are values (NUMERICS.md, "Shape, indexing, order")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, is_float
+
+
+def gather(op: Any, x: Array, indices: Array) -> Array:
+    dim = op.number("dim")
+    size = x.shape[dim]
+    if size == 0 and indices.size:
+        raise ValueError(f"nd.gather: dimension {dim} has size 0: no element to read for {indices.size} indices")
+    inside = np.clip(indices.astype(np.object_), 0, max(size - 1, 0)).astype(np.int64)  # as mathematical integers, whatever their type
+    return np.take(x, inside, axis=dim)
+
+
+def scatter_add(op: Any, x: Array, indices: Array, updates: Array) -> Array:
+    dim = op.number("dim")
+    wide = accumulator(x.dtype)
+    result = np.moveaxis(x.astype(wide), dim, 0)
+    middle = tuple(range(dim, dim + indices.ndim))
+    rows = np.moveaxis(updates.astype(wide), middle, tuple(range(indices.ndim))).reshape(indices.size, *result.shape[1:])
+    positions = [int(i) for i in indices.reshape(-1)]
+    kept = [k for k, i in enumerate(positions) if 0 <= i < x.shape[dim]]
+    np.add.at(result, [positions[k] for k in kept], rows[kept])
+    moved = np.moveaxis(result, 0, dim)
+    return from_f64(moved, x.dtype) if is_float(x.dtype) else np.ascontiguousarray(moved)
+
+
+def _clamped(starts: Sequence[Array], shape: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    firsts = [min(max(int(start), 0), total - size) for start, total, size in zip(starts, shape, sizes)]
+    return tuple(slice(first, first + size) for first, size in zip(firsts, sizes))
+
+
+def dynamic_slice(op: Any, x: Array, *starts: Array) -> Array:
+    return x[_clamped(starts, x.shape, op.numbers("sizes"))].copy()
+
+
+def dynamic_update_slice(op: Any, x: Array, update: Array, *starts: Array) -> Array:
+    result = x.copy()
+    result[_clamped(starts, x.shape, update.shape)] = update
+    return result
+
+
+def _at(op: Any, x: Array, at: Any) -> tuple[Any, ...]:
+    dim, position = op.number("dim"), int(at)
+    if not 0 <= position < x.shape[dim]:
+        raise IndexError(f"{op.name}: index {position} is outside dimension {dim} of size {x.shape[dim]}")
+    return (slice(None),) * dim + (position,)
+
+
+def index_at(op: Any, x: Array, at: Any) -> Array:
+    return np.asarray(x[_at(op, x, at)]).copy()
+
+
+def update_at(op: Any, value: Array, x: Array, at: Any) -> Array:
+    result = x.copy()
+    result[_at(op, x, at)] = value
+    return result
+
+
+EVALUATE: dict[str, Callable[..., Any]] = {
+    "nd.gather": gather,
+    "nd.scatter_add": scatter_add,
+    "nd.dynamic_slice": dynamic_slice,
+    "nd.dynamic_update_slice": dynamic_update_slice,
+    "nd.index_at": index_at,
+    "nd.update_at": update_at,
+}
