@@ -69,6 +69,10 @@ CODES: dict[str, Code] = {
     "RT014": Code("runtime", "compiled for another machine", "The module needs another platform or CPU features that this machine lacks.\nCompile with `target=host` here, or for a CPU that both machines have."),
     "RT020": Code("runtime", "assertion failed", "A condition that the program asserts did not hold during the run.\nThe error carries the op's source line and the values of its operands."),
     "RT021": Code("runtime", "out of memory", "The arena, an output or an allocation of the run did not fit into memory.\nDrop results that are no longer needed, or call `gradir.runtime.memory.trim()`."),
+    "GR050": Code("graph", "results of a memref function unknown", "At levels 3 and 4 results are arguments; a public function says which by `gradir.inputs` and `gradir.results`.\nWrite these attributes, or compile from the tensor level, where bufferize writes them."),
+    "GR051": Code("graph", "type without an array", "A public function has an argument or result whose type no array can have.\nMake it private, or convert at its boundary."),
+    "GR052": Code("graph", "no such public function", "The function asked for does not exist in the module, is private, or has no body."),
+    "RT015": Code("runtime", "target without a runtime", "The runtime loads CPU code only.\n`gradir-translate --to=ptx` writes the PTX of a module compiled for CUDA."),
 }
 
 

@@ -1,0 +1,259 @@
+"""From a module at any level to callable machine code: caches, the road, emission, object code, loading.
+
+The program cache is looked up before anything is parsed or lowered. On a miss the module takes the road to level 3; kernels whose
+structure is in the kernel cache are not lowered again, the others become one object together, the rest of the program another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, parse_target, target_of
+from gradir.driver.cache import Cache, digest, open_cache
+from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
+from gradir.driver.lower import read, run_passes
+from gradir.driver.pipelines import ROAD, OptionValue
+from gradir.driver.progress import remaining
+from gradir.driver.report import LEVELS, CompileReport
+from gradir.driver.signatures import arena_bytes, public_functions, signature_of
+from gradir.driver.versions import toolchain, versions
+from gradir.errors import GradirError
+from gradir.ir.text import print_module, verify_module
+from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLine, Target
+from gradir.runtime.module import Module
+from gradir.runtime.target import host_target
+from gradir.targets.cpu import compile_object
+from gradir.targets.llvm.module import Assertion, translate
+
+Trees = Mapping[str, tuple[str, str]]
+"""Function name -> how a frontend packs its inputs and its outputs (the manifest's `input_tree`, `output_tree`)."""
+
+_LAST_PASS = {stage: [step.pass_name for step in ROAD if step.stage == stage][-1] for stage in ("tensor", "structured", "buffers")}
+_SNAPSHOTS = {_LAST_PASS["tensor"]: LEVELS[1], _LAST_PASS["structured"]: LEVELS[2], _LAST_PASS["buffers"]: LEVELS[3]}
+"""Pass -> the level whose text is complete after it."""
+
+
+def compile_module(
+    module: ModuleOp | str,
+    *,
+    target: str = "host",
+    threads: int | None = None,
+    cache: bool | str | PathLike[str] | Cache = True,
+    entry: str | None = None,
+    trees: Trees | None = None,
+    report: CompileReport | None = None,
+) -> Module:
+    """Compile the public functions of `module` (xDSL module or MLIR text, any level) for this machine's runtime; `module` is not changed.
+
+    `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name. `threads`: how many a parallel kernel may use (default: all that
+    this process may run on). `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this
+    function alone. Raises `GradirError` of whatever part failed.
+    """
+    report = report if report is not None else CompileReport()
+    store = None if report.keep_ir else open_cache(cache)
+    with report.stage("hash"):
+        machine = _machine(target, threads)
+        key = _program_key(module, machine, entry, trees or {}) if store is not None else ""
+    if store is not None:
+        with report.stage("load"):
+            found = store.find_program(key)
+            report.program_cache = "hit" if found else "miss"
+            if found is not None:
+                loaded = Module(*found)
+                _describe(report, loaded.manifest, loaded.objects)
+                return loaded
+    op = read(module if isinstance(module, str) else module.clone(), report)
+    manifest, objects = _build(op, target, threads, entry, trees or {}, store, report)
+    if store is not None:
+        with report.stage("store"):
+            store.store_program(key, manifest, objects)
+    with report.stage("load"):
+        return Module(manifest, objects)
+
+
+def _build(
+    module: ModuleOp, target: str, threads: int | None, entry: str | None, trees: Trees, store: Cache | None, report: CompileReport
+) -> tuple[Manifest, list[bytes]]:
+    """Manifest and objects of a module, which is consumed."""
+    if entry is not None:
+        _keep_entry(module, entry)
+    specs = [signature_of(function) for function in public_functions(module)]
+    if not specs:
+        raise _no_functions()
+    if report.keep_ir:
+        report.ir[LEVELS[0]] = print_module(module)
+    _road(module, target, threads, report, stages=("tensor", "structured", "buffers"))
+    report.kernels = len(kernel_functions(module))
+    machine = target_of(module)
+    if not isinstance(machine, CpuTargetAttr):
+        raise _not_a_cpu(str(machine))
+    if store is None:
+        objects, kernels, assertions = _one_object(module, machine, report)
+    else:
+        objects, kernels, assertions = _cached_kernels(module, machine, store, report)
+    arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
+    functions = (_complete(spec, arenas[spec.name], trees) for spec in specs)
+    manifest = Manifest(
+        tuple(functions),
+        tuple(kernels),
+        _target(machine),
+        {line.op_id: SourceLine("cf.assert", "", line.location, line.message) for line in assertions},
+        versions(),
+        threads,
+    )
+    _describe(report, manifest, objects)
+    return manifest, objects
+
+
+def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport) -> tuple[list[bytes], list[KernelRef], list[Assertion]]:
+    """Everything in one object, kernels called directly."""
+    _loops([module], report)
+    if report.keep_ir:
+        report.ir[LEVELS[4]] = print_module(module)
+    with report.stage("emit"):
+        translation = translate(module, target=machine)
+    if report.keep_ir:
+        report.ir[LEVELS[5]] = translation.text
+    with report.stage("llvm"):
+        code = compile_object(translation.text, machine)
+    report.kernels_compiled = report.kernels
+    return [code], [], translation.assertions
+
+
+def _cached_kernels(
+    module: ModuleOp, machine: CpuTargetAttr, store: Cache, report: CompileReport
+) -> tuple[list[bytes], list[KernelRef], list[Assertion]]:
+    """The host code in one object, kernels in those of the cache and in one new object."""
+    with report.stage("kernel cache"):
+        named = name_by_structure(module, f"{machine}\n{toolchain()}")
+        known = store.find_kernels(named)
+        split = split_kernels(module, named, list(known))
+    new = [symbol for symbol in split.symbols if symbol not in known]
+    _loops([split.host, split.kernels] if new else [split.host], report)
+    with report.stage("emit"):
+        host = translate(split.host, external_kernels=split.symbols, target=machine)
+        kernels = translate(split.kernels, exported=new, target=machine) if new else None
+    with report.stage("llvm"):
+        objects = [compile_object(host.text, machine)]
+        place: dict[str, int] = {}
+        if kernels is not None:
+            objects.append(compile_object(kernels.text, machine))
+            place.update(dict.fromkeys(new, 1))
+    with report.stage("kernel cache"):
+        if kernels is not None:
+            store.store_kernels(new, objects[1])
+        place.update(_add_objects(objects, known, store))
+    report.kernels_compiled, report.kernels_cached = len(new), len(known)
+    return objects, [KernelRef(symbol, place[symbol]) for symbol in split.symbols], host.assertions
+
+
+def _add_objects(objects: list[bytes], known: Mapping[str, str], store: Cache) -> dict[str, int]:
+    """Append the cached objects that define the kernels `known`; kernel -> place in `objects`."""
+    places: dict[str, int] = {}
+    for name in dict.fromkeys(known.values()):
+        code = store.find_object(name)
+        if code is None:
+            raise RuntimeError(f"object {name} of the kernel cache disappeared while it was used")
+        places[name] = len(objects)
+        objects.append(code)
+    return {symbol: places[name] for symbol, name in known.items()}
+
+
+def _road(module: ModuleOp, target: str, threads: int | None, report: CompileReport, stages: Sequence[str]) -> None:
+    options: dict[str, OptionValue] = {} if TARGET_ATTRIBUTE in module.attributes and target == "host" else {"target": target}
+    if threads is not None:
+        options["threads"] = threads
+    wanted = {step.pass_name for step in ROAD if step.stage in stages} | {"differentiate"}
+
+    def after(name: str, op: ModuleOp) -> None:
+        if report.keep_ir and name in _SNAPSHOTS:
+            report.ir[_SNAPSHOTS[name]] = print_module(op)
+
+    run_passes(module, [request for request in remaining(module, options) if request.name in wanted], report, after)
+
+
+def _loops(modules: Iterable[ModuleOp], report: CompileReport) -> None:
+    """Level 3 to 4, verified: the last look before emission."""
+    names = {step.pass_name for step in ROAD if step.stage == "loops"}
+    for module in modules:
+        run_passes(module, [request for request in remaining(module) if request.name in names], report)
+        with report.stage("verify"):
+            verify_module(module)
+
+
+def _keep_entry(module: ModuleOp, entry: str) -> None:
+    functions = public_functions(module)
+    name = entry.removeprefix("@")
+    if name not in {function.sym_name.data for function in functions}:
+        raise GradirError(
+            f"the module has no public function '{entry}'",
+            part="graph",
+            code="GR052",
+            expected=", ".join(f"@{function.sym_name.data}" for function in functions) or "a public function with a body",
+            found=entry,
+            hint="name one of them",
+        )
+    for function in functions:
+        if function.sym_name.data != name:
+            function.properties["sym_visibility"] = StringAttr("private")
+
+
+def _complete(spec: FunctionSpec, arena: int, trees: Trees) -> FunctionSpec:
+    input_tree, output_tree = trees.get(spec.name, ("", ""))
+    return replace(spec, arena_bytes=arena, input_tree=input_tree, output_tree=output_tree)
+
+
+def _machine(target: str, threads: int | None) -> str:
+    return str(parse_target(target, threads=threads or 0))
+
+
+def _program_key(module: ModuleOp | str, machine: str, entry: str | None, trees: Trees) -> str:
+    """Locations are part of the key only where a failure at run time can show them."""
+    text = module if isinstance(module, str) else print_module(module)
+    if not isinstance(module, str) and ".assert" in text:
+        text = print_module(module, debuginfo=True)
+    return digest("program", text, machine, entry or "", repr(sorted(trees.items())), toolchain())
+
+
+def _target(machine: CpuTargetAttr) -> Target:
+    """Triple, CPU and the features that its code may use."""
+    host = host_target()
+    triple = machine.triple or host.triple
+    if machine.cpu == host.cpu:
+        return Target(triple, machine.cpu, host.features)
+    changes = [change.strip() for change in machine.features.split(",") if change.strip()]
+    added = {change[1:] for change in changes if change[0] == "+"}
+    removed = {change[1:] for change in changes if change[0] == "-"}
+    return Target(triple, machine.cpu, tuple(sorted((set(machine.isa.features) | added) - removed)))
+
+
+def _describe(report: CompileReport, manifest: Manifest, objects: Sequence[bytes]) -> None:
+    report.arena_bytes = {spec.name: spec.arena_bytes for spec in manifest.functions}
+    report.object_bytes = sum(map(len, objects))
+    report.kernels = report.kernels or len(manifest.kernels)
+
+
+def _not_a_cpu(found: str) -> GradirError:
+    return GradirError(
+        "the runtime cannot load code for this target",
+        part="runtime",
+        code="RT015",
+        expected="target host, cpu or cpu:NAME",
+        found=found,
+        hint="`gradir-translate --to=ptx` writes the PTX of a CUDA module",
+    )
+
+
+def _no_functions() -> GradirError:
+    return GradirError(
+        "the module has no public function",
+        part="graph",
+        code="GR052",
+        expected="a public func.func with a body",
+        found="none",
+        hint="private functions are compiled only where a public one calls them",
+    )

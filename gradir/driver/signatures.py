@@ -1,0 +1,118 @@
+"""Signatures of public functions as manifests state them: read off tensor types, or off a level-3 function's memrefs and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    Signedness,
+    TensorType,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from gradir.dialects.types import shape_of
+from gradir.errors import GradirError
+from gradir.ir.passes import error_at
+from gradir.runtime.manifest import Dim, FunctionSpec, TensorSpec
+
+_FLOATS: dict[type[Attribute], str] = {Float64Type: "f64", Float32Type: "f32", Float16Type: "f16", BFloat16Type: "bf16"}
+
+
+def public_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions with a body that callers outside may use."""
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks and _is_public(op)]
+
+
+def signature_of(function: FuncOp) -> FunctionSpec:
+    """What a caller passes and gets, without the arena. At level 3 and 4 the marks `gradir.results` and `gradir.arena` split the arguments.
+
+    Raises `GradirError` GR050 when those marks are missing, GR051 for a type that no caller can pass.
+    """
+    name = function.sym_name.data
+    inputs = list(function.body.block.args)
+    hints = [value.name_hint for value in inputs]
+    kinds = [value.type for value in inputs]
+    results: Sequence[Attribute] = function.function_type.outputs.data
+    if any(isinstance(kind, MemRefType) for kind in kinds):
+        count = _mark(function, "gradir.results")
+        if count is None or results:
+            raise error_at(
+                function,
+                "a function on memrefs does not say which of its arguments are results",
+                part="graph",
+                code="GR050",
+                expected="attributes {gradir.inputs = N : i64, gradir.results = M : i64} and no results of its own",
+                found=f"{len(kinds)} arguments, {len(results)} results",
+                hint="write the attributes, or compile from the tensor level",
+            )
+        end = len(kinds) - (1 if _mark(function, "gradir.arena") else 0)
+        kinds, results = kinds[: end - count], kinds[end - count : end]
+    return FunctionSpec(
+        name,
+        f"{name}.packed",
+        tuple(_spec(function, hint or f"arg{index}", kind) for index, (hint, kind) in enumerate(zip(hints, kinds, strict=False))),
+        tuple(_spec(function, f"result{index}", kind) for index, kind in enumerate(results)),
+    )
+
+
+def arena_bytes(function: FuncOp) -> int:
+    """The arena that a level-3 or level-4 entry wants."""
+    return _mark(function, "gradir.arena") or 0
+
+
+def element_name(elem: Attribute) -> str | None:
+    """`f32`, `i1`, `ui8`, `index`, ...; None for a type that arrays cannot have."""
+    if type(elem) in _FLOATS:
+        return _FLOATS[type(elem)]
+    if isinstance(elem, IndexType):
+        return "index"
+    if isinstance(elem, IntegerType) and elem.width.data in (1, 8, 16, 32, 64):
+        return f"{'ui' if elem.signedness.data is Signedness.UNSIGNED else 'i'}{elem.width.data}"
+    return None
+
+
+def _spec(function: FuncOp, name: str, kind: Attribute) -> TensorSpec:
+    shape: tuple[Dim, ...] = ()
+    elem = kind
+    if isinstance(kind, TensorType):
+        shape, elem = shape_of(cast("Any", kind)), kind.element_type
+    elif isinstance(kind, MemRefType):
+        shape = tuple(None if size == DYNAMIC_INDEX else size for size in kind.get_shape())
+        elem = kind.element_type
+    dtype = element_name(cast("Attribute", elem))
+    if dtype is None:
+        raise _no_array(function, name, kind)
+    return TensorSpec(name, shape, dtype, "scalar" if elem is kind else "tensor")
+
+
+def _no_array(function: FuncOp, name: str, kind: Attribute) -> GradirError:
+    return error_at(
+        function,
+        f"'{name}' of a public function has a type that no array can have",
+        part="graph",
+        code="GR051",
+        expected="tensors of f64, f32, f16, bf16, i1, i8 to i64, ui8 to ui64, index",
+        found=str(kind),
+        hint="make the function private, or convert at its boundary",
+    )
+
+
+def _mark(function: FuncOp, name: str) -> int | None:
+    value = function.attributes.get(name)
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def _is_public(function: FuncOp) -> bool:
+    return function.sym_visibility is None or function.sym_visibility.data == "public"
