@@ -14,13 +14,14 @@ from gradir.dialects.upstream import func, linalg
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import Kernel
+from gradir.lowering.lower_kernels.contraction import lower_contraction
 from gradir.lowering.lower_kernels.loops import lower_loops
 from gradir.lowering.lower_kernels.tiles import NotCovered
 from gradir.lowering.schedules.machine import Machine, machine_of
 
 Generator = Callable[[Kernel, Group, Machine], None]
 
-GENERATORS: Mapping[str, Generator] = {}
+GENERATORS: Mapping[str, Generator] = {"contraction": lower_contraction}
 """Specialised generators by kind of kernel; they raise `NotCovered` before or while building, and the loops generator starts afresh."""
 
 

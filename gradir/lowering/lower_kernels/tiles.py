@@ -156,8 +156,11 @@ def _unit_stride(operand: Operand) -> bool:
     return strides_of(cast("MemRefType[Any]", operand.memory.type))[-1] == 1
 
 
-def read(b: LoopBuilder, operand: Operand, tile: Tile, *, whole: bool = False) -> SSAValue:
-    """The operand at `tile`: a scalar if it does not vary there (unless `whole`), else a vector of the tile's shape."""
+def read(b: LoopBuilder, operand: Operand, tile: Tile, *, whole: bool = False, column: bool = False) -> SSAValue:
+    """The operand at `tile`: a scalar if it does not vary there (unless `whole`), else a vector of the tile's shape.
+
+    A `column` is a few scalars that are wanted one by one (the rows of a micro-kernel), never one contiguous load.
+    """
     if operand.is_scalar:
         return b.splat(operand.memory, tile.type(operand.element)) if whole else operand.memory
     indices = [b.affine(e, tile.at) for e in operand.map.results]
@@ -168,11 +171,11 @@ def read(b: LoopBuilder, operand: Operand, tile: Tile, *, whole: bool = False) -
         return b.splat(scalar, tile.type(element)) if whole else scalar
     positions = _positions(operand, tile)
     type_ = tile.type(element)
-    if positions is None or element == i1 or not (_unit_stride(operand) or len(tile.axes) > 1):
+    if positions is None or element == i1 or not (column or _unit_stride(operand) or len(tile.axes) > 1):
         return _read_lanes(b, operand, tile)
     inner = tile.axes[-1]
     masked = any(a.masked and k is not None for a, k in zip(tile.axes, positions))
-    if not masked and positions[-1] == rank - 1 and _unit_stride(operand) and all(k is None for k in positions[:-1]):
+    if not column and not masked and positions[-1] == rank - 1 and _unit_stride(operand) and all(k is None for k in positions[:-1]):
         row = b(vector.LoadOp, [operand.memory, *b.values(indices)], [vector_type(element, inner.size)])
         return row if len(tile.axes) == 1 else b(vector.BroadcastOp, [row], [type_])
     return b(
