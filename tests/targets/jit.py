@@ -14,12 +14,13 @@ from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
 from gradir.dialects.registry import make_context
 from gradir.dialects.target import CpuTargetAttr, abi, host_target
 from gradir.targets.cpu import compile_object, target_machine
 from gradir.targets.llvm.module import translate
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 
 _numbers = itertools.count()
 _PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

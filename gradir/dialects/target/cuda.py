@@ -13,7 +13,18 @@ from xdsl.printer import Printer
 
 from gradir.dialects.target.fields import parse_fields, print_fields
 
-SMS: dict[str, int] = {"sm_70": 80, "sm_75": 40, "sm_80": 108, "sm_86": 84, "sm_87": 16, "sm_89": 128, "sm_90": 132, "sm_90a": 132, "sm_100": 148, "sm_120": 170}
+SMS: dict[str, int] = {
+    "sm_70": 80,
+    "sm_75": 40,
+    "sm_80": 108,
+    "sm_86": 84,
+    "sm_87": 16,
+    "sm_89": 128,
+    "sm_90": 132,
+    "sm_90a": 132,
+    "sm_100": 148,
+    "sm_120": 170,
+}
 """Known architectures and the multiprocessors of their usual card: grids are sized by it, nothing depends on it for correctness."""
 
 

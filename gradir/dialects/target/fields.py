@@ -21,7 +21,11 @@ def parse_fields(parser: AttrParser, name: str, defaults: Mapping[str, Any]) -> 
             if key not in defaults:
                 parser.raise_error(f"#{name} has no field '{key}', expected one of: {', '.join(defaults)}", start, parser.pos)
             parser.parse_punctuation("=")
-            found[key] = parser.parse_str_literal() if isinstance(defaults[key], str) else parser.parse_integer(allow_boolean=False, allow_negative=False)
+            found[key] = (
+                parser.parse_str_literal()
+                if isinstance(defaults[key], str)
+                else parser.parse_integer(allow_boolean=False, allow_negative=False)
+            )
     values = {**defaults, **found}
     return [StringAttr(leading), *(StringAttr(v) if isinstance(v, str) else IntAttr(int(v)) for v in values.values())]
 
@@ -30,5 +34,3 @@ def print_fields(printer: Printer, leading: str, defaults: Mapping[str, Any], va
     """`<"leading", key = value, ...>`; fields that have their default are left out."""
     shown = [f'{key} = "{v}"' if isinstance(v, str) else f"{key} = {v}" for key, v in values.items() if v != defaults[key]]
     printer.print_string("<" + ", ".join([f'"{leading}"', *shown]) + ">")
-
-

@@ -29,7 +29,11 @@ def host_target() -> CpuTargetAttr:
     has_512 = features.get("avx512f", False)
     asked = _ASKED + (_ASKED_512 if has_512 else ())
     known = X86_CPUS.get(cpu)
-    changes = [("+" if features.get(f) else "-") + f for f in asked if known is None or features.get(f, False) != (f in known.features or f in _implied(cpu))]
+    changes = [
+        ("+" if features.get(f) else "-") + f
+        for f in asked
+        if known is None or features.get(f, False) != (f in known.features or f in _implied(cpu))
+    ]
     lanes = 16 if has_512 else 8 if features.get("avx") else 4
     return CpuTargetAttr.of(
         cpu, features=",".join(changes), vector=lanes, registers=32 if has_512 else 16, threads=threads, l1=l1, l2=l2, l3=l3

@@ -59,7 +59,12 @@ def _cuda(arch: str) -> CudaTargetAttr:
 def _unknown(what: str, found: str, known: list[str]) -> GradirError:
     near = difflib.get_close_matches(found, known, n=3) or known
     return GradirError(
-        f"unknown {what} '{found}'", part="operator", code="OP041", expected=", ".join(near[:12]), found=found, hint="the target's name is that of LLVM's -mcpu"
+        f"unknown {what} '{found}'",
+        part="operator",
+        code="OP041",
+        expected=", ".join(near[:12]),
+        found=found,
+        hint="the target's name is that of LLVM's -mcpu",
     )
 
 

@@ -13,9 +13,18 @@ from xdsl.ir import Operation
 from gradir.ir.passes import error_at
 from gradir.targets.llvm.emitter import FunctionEmitter, Handler
 from gradir.targets.llvm.halves import from_float, to_float
-from gradir.targets.llvm.types import ValueType, with_element, float_literal, int_literal, splat_literal
+from gradir.targets.llvm.types import ValueType, float_literal, int_literal, splat_literal, with_element
 
-_FLAGS = {"reassoc": "reassoc", "nnan": "nnan", "ninf": "ninf", "nsz": "nsz", "arcp": "arcp", "contract": "contract", "afn": "afn", "fast": "fast"}
+_FLAGS = {
+    "reassoc": "reassoc",
+    "nnan": "nnan",
+    "ninf": "ninf",
+    "nsz": "nsz",
+    "arcp": "arcp",
+    "contract": "contract",
+    "afn": "afn",
+    "fast": "fast",
+}
 
 
 def fastmath(op: Operation) -> str:
@@ -38,7 +47,9 @@ def constant(e: FunctionEmitter, op: Operation) -> None:
     elif isinstance(value, DenseIntOrFPElementsAttr):
         e.set_rows(result, dense_rows(value, t))
     else:
-        raise error_at(op, "constant of an unknown form", part="operator", code="OP040", expected="a number or dense<...>", found=str(value)[:80])
+        raise error_at(
+            op, "constant of an unknown form", part="operator", code="OP040", expected="a number or dense<...>", found=str(value)[:80]
+        )
 
 
 def dense_rows(value: DenseIntOrFPElementsAttr, t: ValueType) -> list[str]:
@@ -126,7 +137,9 @@ def multiply_add(e: FunctionEmitter, t: ValueType, a: str, b: str, c: str) -> st
 def math_fma(e: FunctionEmitter, op: Operation) -> None:
     """`math.fma`: one rounding; `expand-math` has removed it where the target has no such instruction."""
     if not e.module.has_fma:
-        raise error_at(op, "the target has no fma", part="operator", code="OP040", found=op.name, hint="run `expand-math` with the module's target set")
+        raise error_at(
+            op, "the target has no fma", part="operator", code="OP040", found=op.name, hint="run `expand-math` with the module's target set"
+        )
     intrinsic("fma")(e, op)
 
 

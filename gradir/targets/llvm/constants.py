@@ -41,7 +41,14 @@ def _bytes(op: Operation, value: Any, size: int, boolean: bool) -> bytes | None:
     elif isinstance(value, DenseIntOrFPElementsAttr):
         data = value.data.data
     else:
-        raise error_at(op, "an initial value of an unknown form", part="operator", code="OP040", expected="dense<...> or a resource", found=str(value)[:80])
+        raise error_at(
+            op,
+            "an initial value of an unknown form",
+            part="operator",
+            code="OP040",
+            expected="dense<...> or a resource",
+            found=str(value)[:80],
+        )
     if boolean:
         data = bytes(1 if b else 0 for b in data)
     if len(data) != size and size % max(1, len(data)) == 0:

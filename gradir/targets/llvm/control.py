@@ -172,7 +172,13 @@ def call(e: FunctionEmitter, op: Any) -> None:
     arguments = "".join(f", {t} {v}" for operand in op.operands for t, v in e.parts(operand))
     results = [part for r in op.results for part in e.part_types(r.type)]
     if any(isinstance(r.type, MemRefType) for r in op.results):
-        raise error_at(op, "a function that returns a memref", part="operator", code="OP040", hint="results are destinations at level 4: run `bufferize`")
+        raise error_at(
+            op,
+            "a function that returns a memref",
+            part="operator",
+            code="OP040",
+            hint="results are destinations at level 4: run `bufferize`",
+        )
     target = e.module.callee(op, name, e)
     returned = "i32" if not results else "{ " + ", ".join(["i32", *results]) + " }"
     got = e.define(f"call {returned} {target}(ptr %ctx{arguments})")

@@ -66,7 +66,9 @@ def subview(e: FunctionEmitter, op: Any) -> None:
     kept = _kept(sizes, result.sizes)
     pointer = e.element_pointer(source.pointer, source.type, dynamic, constant)
     final = tuple(strides[k] for k in kept)
-    e.values[op.results[0]] = Buffer(pointer, tuple(sizes[k] for k in kept), final, replace(result, pointer=source.type.pointer), source.root)
+    e.values[op.results[0]] = Buffer(
+        pointer, tuple(sizes[k] for k in kept), final, replace(result, pointer=source.type.pointer), source.root
+    )
 
 
 def _kept(sizes: Sequence[Index], result: Sequence[int | None]) -> list[int]:
@@ -153,11 +155,17 @@ def alloca(e: FunctionEmitter, op: Any) -> None:
     """A small static buffer on the stack, made once in the entry block."""
     t = e.module.buffer_type(op.results[0].type)
     if None in t.sizes:
-        raise error_at(op, "the size is not static", part="operator", code="OP040", expected="a static shape", found=str(op.results[0].type))
+        raise error_at(
+            op, "the size is not static", part="operator", code="OP040", expected="a static shape", found=str(op.results[0].type)
+        )
     sizes = tuple(n for n in t.sizes if n is not None)
     count = e.product(sizes)
     alignment = op.properties.get("alignment")
-    align = alignment.value.data if alignment is not None else max(t.element.bytes, 64 if int(count) * t.element.bytes >= 64 else t.element.bytes)
+    align = (
+        alignment.value.data
+        if alignment is not None
+        else max(t.element.bytes, 64 if int(count) * t.element.bytes >= 64 else t.element.bytes)
+    )
     name = e.stack_slot(f"[{count} x {t.element.memory_element}], align {align}")
     e.values[op.results[0]] = Buffer(name, sizes, e.contiguous(sizes), replace(t, pointer="ptr"), name)
 

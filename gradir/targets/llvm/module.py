@@ -127,7 +127,12 @@ class ModuleEmitter:
             return e.pure(f"load ptr, ptr {at}, align 8")
         if name not in self.definitions or not self.definitions[name].body.blocks:
             raise error_at(
-                op, f"@{name} has no body here", part="operator", code="OP040", expected="a function of the module or an external kernel", found=f"@{name}"
+                op,
+                f"@{name} has no body here",
+                part="operator",
+                code="OP040",
+                expected="a function of the module or an external kernel",
+                found=f"@{name}",
             )
         return symbol(name)
 
@@ -195,7 +200,11 @@ class ModuleEmitter:
 
     def attributes(self) -> str:
         """Attribute group of all functions: keep 512-bit vectors whole where the registers have that width."""
-        wide = ' "min-legal-vector-width"="512" "prefer-vector-width"="512"' if isinstance(self.target, CpuTargetAttr) and self.target.vector >= 16 else ""
+        wide = (
+            ' "min-legal-vector-width"="512" "prefer-vector-width"="512"'
+            if isinstance(self.target, CpuTargetAttr) and self.target.vector >= 16
+            else ""
+        )
         return f"attributes #0 = {{ nounwind{wide} }}"
 
 

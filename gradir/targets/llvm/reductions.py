@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from gradir.targets.llvm.arithmetic import fastmath
 from gradir.targets.llvm.emitter import FunctionEmitter, Handler
 from gradir.targets.llvm.halves import from_float, to_float
-from gradir.targets.llvm.types import ValueType, with_element, vector_of
+from gradir.targets.llvm.types import ValueType, vector_of, with_element
 from gradir.targets.llvm.vectors import linear
 
 _REDUCE = {

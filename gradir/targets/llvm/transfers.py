@@ -203,7 +203,9 @@ def _masked_read(e: FunctionEmitter, a: Access, pointer: str, stride: Index, mas
     mask = mask or e.splat("true", vector_of("i1", t.lanes))
     if stride == 1:
         p = "p" + (space[15:-1] if "addrspace" in space else "0")
-        loaded = e.define(f"call {t.memory} @llvm.masked.load.{suffix}.{p}({space} align {t.bytes} {pointer}, {mask_type} {mask}, {t.memory} {kept})")
+        loaded = e.define(
+            f"call {t.memory} @llvm.masked.load.{suffix}.{p}({space} align {t.bytes} {pointer}, {mask_type} {mask}, {t.memory} {kept})"
+        )
     else:
         vector = f"<{t.lanes} x {space}>"
         addresses = _pointers(e, a, pointer, stride)
@@ -238,7 +240,9 @@ def _write_row(e: FunctionEmitter, a: Access, row: str, pointer: str, predicate:
     suffix = f"v{t.lanes}{_short(t.memory_element)}"
     if stride == 1:
         p = "p" + (space[15:-1] if "addrspace" in space else "0")
-        e.line(f"call void @llvm.masked.store.{suffix}.{p}({t.memory} {in_memory(e, row, t)}, {space} align {t.bytes} {pointer}, {mask_type} {mask})")
+        e.line(
+            f"call void @llvm.masked.store.{suffix}.{p}({t.memory} {in_memory(e, row, t)}, {space} align {t.bytes} {pointer}, {mask_type} {mask})"
+        )
     elif mask is not None:
         addresses = _pointers(e, a, pointer, stride)
         vector = f"<{t.lanes} x {space}>"
@@ -249,7 +253,9 @@ def _write_row(e: FunctionEmitter, a: Access, row: str, pointer: str, predicate:
         scalar = _scalar_type(t)
         for k in range(t.lanes):
             offset = e.mul(stride, k)
-            at = e.element_pointer(pointer, a.buffer_type, 0 if isinstance(offset, int) else offset, offset if isinstance(offset, int) else 0)
+            at = e.element_pointer(
+                pointer, a.buffer_type, 0 if isinstance(offset, int) else offset, offset if isinstance(offset, int) else 0
+            )
             store_row(e, e.lane(row, t, k), at, space, scalar)
 
 
@@ -321,7 +327,9 @@ def gather(e: FunctionEmitter, op: Operation) -> None:
     mask, keep = e.text(op.operands[2 + rank]), in_memory(e, e.text(op.operands[3 + rank]), t)
     addresses, vector = _indexed(e, op, t)
     suffix = f"v{t.lanes}{_short(t.memory_element)}.v{t.lanes}p0"
-    loaded = e.define(f"call {t.memory} @llvm.masked.gather.{suffix}({vector} align {t.bytes} {addresses}, <{t.lanes} x i1> {mask}, {t.memory} {keep})")
+    loaded = e.define(
+        f"call {t.memory} @llvm.masked.gather.{suffix}({vector} align {t.bytes} {addresses}, <{t.lanes} x i1> {mask}, {t.memory} {keep})"
+    )
     e.values[op.results[0]] = loaded if t.element != "i1" else e.pure(f"icmp ne {t.memory} {loaded}, zeroinitializer")
 
 

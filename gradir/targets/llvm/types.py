@@ -110,7 +110,9 @@ def value_type(t: Attribute) -> ValueType:
         lanes = shape[-1] if shape else 1
         memory = "i8" if element == "i1" else element
         short = {"float": "f32", "double": "f64"}.get(element, element)
-        return ValueType(f"<{lanes} x {element}>", element, f"<{lanes} x {memory}>", memory, lanes, shape or (1,), f"v{lanes}{short}", half, size)
+        return ValueType(
+            f"<{lanes} x {element}>", element, f"<{lanes} x {memory}>", memory, lanes, shape or (1,), f"v{lanes}{short}", half, size
+        )
     element, half, size = element_spelling(t)
     memory = "i8" if element == "i1" else element
     return ValueType(element, element, memory, memory, 0, (), {"float": "f32", "double": "f64"}.get(element, element), half, size)
@@ -124,7 +126,15 @@ def with_element(t: ValueType, element: str = "float") -> ValueType:
     size = {"float": 4, "double": 8}.get(element) or max(1, int(element[1:]) // 8)
     memory = "i8" if element == "i1" else element
     return ValueType(
-        text, element, f"<{lanes} x {memory}>" if lanes else memory, memory, lanes, t.shape, f"v{lanes}{short}" if lanes else short, "", size
+        text,
+        element,
+        f"<{lanes} x {memory}>" if lanes else memory,
+        memory,
+        lanes,
+        t.shape,
+        f"v{lanes}{short}" if lanes else short,
+        "",
+        size,
     )
 
 

@@ -94,7 +94,14 @@ def extract(e: FunctionEmitter, op: Any) -> None:
         return
     dynamic = DYNAMIC_INDEX in static
     if dynamic and (static.index(DYNAMIC_INDEX) != s.rank - 1):
-        raise error_at(op, "a dynamic position that is not the last", part="operator", code="OP040", expected="static outer positions", found=str(static))
+        raise error_at(
+            op,
+            "a dynamic position that is not the last",
+            part="operator",
+            code="OP040",
+            expected="static outer positions",
+            found=str(static),
+        )
     rows, leading = e.rows(source), s.shape[:-1]
     if len(static) == s.rank:
         lane = e.index(op.operands[1]) if dynamic else static[-1]
@@ -121,7 +128,14 @@ def insert(e: FunctionEmitter, op: Any) -> None:
     rows, leading = list(e.rows(dest)), t.shape[:-1]
     dynamic = DYNAMIC_INDEX in static
     if dynamic and (static.index(DYNAMIC_INDEX) != t.rank - 1):
-        raise error_at(op, "a dynamic position that is not the last", part="operator", code="OP040", expected="static outer positions", found=str(static))
+        raise error_at(
+            op,
+            "a dynamic position that is not the last",
+            part="operator",
+            code="OP040",
+            expected="static outer positions",
+            found=str(static),
+        )
     if len(static) == t.rank or not isinstance(source.type, VectorType):
         at = linear(static[:-1], leading)
         lane = e.index(op.operands[2]) if dynamic else static[-1] if static else 0
