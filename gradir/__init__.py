@@ -1,7 +1,58 @@
 """Gradir: gradient IR, gradually lowered. The public names, nothing else; the compiler loads on first use."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 from gradir.errors import GradirError
 
 __version__ = "0.1.0"
 
-__all__ = ["GradirError", "__version__"]
+_PYTHON = "gradir.frontends.python."
+_HOMES: dict[str, tuple[str, ...]] = {
+    _PYTHON + "jit": ("jit", "compile", "Compiled", "Spec"),
+    _PYTHON + "transforms": ("grad", "value_and_grad"),
+    _PYTHON + "eager": ("eager",),
+    _PYTHON + "arrays": ("Array",),
+    _PYTHON + "control": ("cond", "fori_loop", "while_loop", "scan"),
+    _PYTHON + "pytrees": ("tree_map",),
+    _PYTHON + "elementwise": (
+        "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "tan", "floor", "ceil", "relu", "negative",
+        "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "isnan", "add", "subtract", "multiply", "divide",
+        "maximum", "minimum", "fmod", "mod", "floor_divide", "power", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
+        "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and", "logical_or",
+        "where", "clip", "gelu", "pi",
+    ),
+    _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
+    _PYTHON + "shape": (
+        "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip", "pad",
+    ),
+    _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot", "conv", "reduce_window", "max_pool", "avg_pool"),
+    _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "arange", "iota", "one_hot"),
+    _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
+    _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["GradirError", "__version__", "preload", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        if name in ("runtime", "reference"):
+            return import_module(f"gradir.{name}")
+        raise AttributeError(f"module 'gradir' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def preload() -> None:
+    """Load the compiler now instead of at the first call."""
+    import_module("gradir.driver.preload").preload()

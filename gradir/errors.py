@@ -73,6 +73,72 @@ CODES: dict[str, Code] = {
     "GR051": Code("graph", "type without an array", "A public function has an argument or result whose type no array can have.\nMake it private, or convert at its boundary."),
     "GR052": Code("graph", "no such public function", "The function asked for does not exist in the module, is private, or has no body."),
     "RT015": Code("runtime", "target without a runtime", "The runtime loads CPU code only.\n`gradir-translate --to=ptx` writes the PTX of a module compiled for CUDA."),
+    "GR103": Code(
+        "graph",
+        "not an array",
+        "A traced function met a value that no tensor can hold.\n"
+        "Arrays have elements bool, int8..int64, uint8..uint64, float16, bfloat16, float32 or float64.",
+    ),
+    "GR104": Code(
+        "graph",
+        "axis or index out of range",
+        "An axis, argument number or static index does not exist in the array.\nNegative ones count from the end. Run-time indices are clamped instead.",
+    ),
+    "GR105": Code("graph", "unknown padding", "Padding is 'SAME', 'VALID' or one (low, high) pair per spatial dimension."),
+    "GR106": Code(
+        "graph",
+        "a scalar is needed",
+        "Predicates are rank-0 booleans, loop bounds rank-0 integers.\nReduce the array first, for example with gradir.any or gradir.all.",
+    ),
+    "GR107": Code(
+        "graph",
+        "structure or type changes",
+        "Both branches of a `cond`, and the state of a loop before and after each step, have one structure and equal types.\n"
+        "Convert with astype or reshape inside the body.",
+    ),
+    "GR108": Code(
+        "graph",
+        "a loss is one real scalar",
+        "`grad` and `value_and_grad` differentiate a rank-0 floating-point result.\nReduce it, or return (loss, aux) with has_aux=True.",
+    ),
+    "GR109": Code("graph", "no derivative of this argument", "Only floating-point arguments have derivatives.\nChoose other argnums, or convert with astype."),
+    "GR110": Code(
+        "graph",
+        "array of a finished trace",
+        "An array that was made while another function was traced was used.\nReturn it from that function instead of storing it elsewhere.",
+    ),
+    "GR111": Code(
+        "graph",
+        "the value of a traced array is not known",
+        "Python's if, while, for, int() and float() need a value, and a traced array has none until the program runs.\n"
+        "Use gradir.cond, gradir.where, gradir.fori_loop, gradir.while_loop or gradir.scan, or run under `with gradir.eager():`.",
+    ),
+    "AD001": Code(
+        "autodiff",
+        "no derivative rule",
+        "An op on the path from an argument in `wrt` to the result has no derivative rule: a derivative is never guessed.\n"
+        "Register a rule, declare the op non-differentiable with a reason, or cut the path with ad.stop_gradient.",
+    ),
+    "AD002": Code("autodiff", "bad `wrt`", "`wrt` names arguments of the callee by position; they must be floating-point tensors."),
+    "AD003": Code(
+        "autodiff",
+        "the loss is not a real scalar",
+        "ad.grad and ad.value_and_grad differentiate the first result, a rank-0 floating-point tensor.\nUse ad.vjp with a cotangent for others.",
+    ),
+    "AD004": Code("autodiff", "no such function", "A request names a function that is not in the module or has no body."),
+    "AD005": Code(
+        "autodiff",
+        "reverse mode through a data-dependent loop",
+        "An active value passes through scf.while or scf.index_switch.\nUse a loop with a trip count (scf.for), or cut the path with ad.stop_gradient.",
+    ),
+    "AD006": Code("autodiff", "recursion", "A function calls itself, or asks for its own derivative. Write the recursion as a loop."),
+    "AD007": Code(
+        "autodiff",
+        "residual of changing size",
+        "An inner loop's trip count depends on the outer loop, so what it saves has another size each time.\n"
+        "Compute the inner bounds outside, and mask the rest.",
+    ),
+    "AD008": Code("autodiff", "derivative needs static sizes", "This op's derivative is built for static sizes (or small windows) only."),
 }
 
 

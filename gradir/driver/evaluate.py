@@ -1,0 +1,19 @@
+"""Running a level-1 module in the reference evaluator: derivative requests are resolved first, nothing is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from gradir.driver.lower import run_passes
+from gradir.driver.pipelines import Request
+from gradir.driver.report import CompileReport
+from gradir.reference import run
+
+
+def evaluate_level1(module: ModuleOp, entry: str, inputs: Sequence[Any]) -> list[Any]:
+    """Results of `@entry` on concrete arrays, each op by its own `evaluate`; `module` is changed (requests become functions)."""
+    run_passes(module, [Request("differentiate", {})], CompileReport())
+    return run(module, entry, inputs)

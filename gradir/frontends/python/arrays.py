@@ -1,0 +1,136 @@
+"""`Array`: what a traced or eagerly run function computes with. numpy's operators, numpy's broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from gradir.dialects.types import numpy_dtype, shape_of
+
+if TYPE_CHECKING:
+    from gradir.frontends.python.trace import FunctionTrace
+
+OPERATORS: dict[str, Callable[..., Any]] = {}
+"""Filled by the family files: operator and method name -> implementation."""
+
+_FAMILIES = ("elementwise", "reduction", "shape", "contraction", "creation", "indexing", "composite", "operands")
+
+
+def operator(name: str) -> Callable[..., Any]:
+    """The implementation of an operator; the family files load when the first one is used."""
+    if name not in OPERATORS:
+        for family in _FAMILIES:
+            import_module(f"gradir.frontends.python.{family}")
+    return OPERATORS[name]
+
+
+class Array:
+    """A tensor value: an SSA value while tracing, a numpy array in eager mode, both while recording."""
+
+    __slots__ = ("concrete", "function", "type", "value")
+    __array_priority__ = 1000.0
+    __array_ufunc__ = None
+
+    def __init__(self, kind: TensorType, value: SSAValue | None = None, function: FunctionTrace | None = None, concrete: Any = None) -> None:
+        self.type, self.value, self.function, self.concrete = kind, value, function, concrete
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(n if isinstance(n, int) else -1 for n in shape_of(self.type))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(numpy_dtype(self.type.element_type))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def T(self) -> Array:
+        return operator("transpose")(self)
+
+    @property
+    def at(self) -> Any:
+        return operator("at")(self)
+
+    def __repr__(self) -> str:
+        return f"Array({self.concrete!r})" if self.concrete is not None else f"Array<{self.type}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a rank-0 array")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[k] for k in range(len(self)))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # Values: only where there is one. ------------------------------------------------------------------------------
+
+    def _known(self, what: str) -> Any:
+        if self.concrete is None:
+            raise operator("unknown_value")(self, what)
+        return self.concrete
+
+    def __bool__(self) -> bool:
+        return bool(self._known("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._known("int()"))
+
+    def __float__(self) -> float:
+        return float(self._known("float()"))
+
+    def __index__(self) -> int:
+        return int(self._known("use as a Python index").__index__())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.asarray(self._known("conversion to numpy"), dtype)
+
+    def item(self) -> Any:
+        return self._known("item()").item()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete.item() if self.concrete is not None and self.ndim == 0 else str(self), spec if self.concrete is not None else "")
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return operator(name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _reflected(name: str) -> Callable[[Array, Any], Any]:
+    def method(self: Array, other: Any) -> Any:
+        return operator(name)(other, self)
+
+    return method
+
+
+_BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "mod", "pow": "power",
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
+}  # fmt: skip
+for _operator, _function in _BINARY.items():
+    setattr(Array, f"__{_operator}__", _forward(_function))
+    setattr(Array, f"__r{_operator}__", _reflected(_function))
+for _operator, _function in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
+    setattr(Array, f"__{_operator}__", _forward(_function))
+for _operator, _function in {"neg": "negative", "abs": "abs", "invert": "invert", "getitem": "getitem"}.items():
+    setattr(Array, f"__{_operator}__", _forward(_function))
+for _name in ("sum", "prod", "max", "min", "mean", "var", "any", "all", "argmax", "argmin", "reshape", "transpose", "astype", "flatten"):
+    setattr(Array, _name, _forward(_name))

@@ -1,0 +1,185 @@
+"""Matrix products and convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+
+from gradir.dialects import nd
+from gradir.dialects.types import i64_array
+from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.elementwise import divide
+from gradir.frontends.python.operands import as_array, broadcast_shapes, broadcast_to, common_dtype, with_shape
+from gradir.frontends.python.shape import reshape
+from gradir.frontends.python.trace import apply, user_error
+
+
+def dot_general(
+    lhs: Any, rhs: Any, contract: tuple[Sequence[int], Sequence[int]], batch: tuple[Sequence[int], Sequence[int]] = ((), ())
+) -> Array:
+    """Sum of products over the contracted dimensions; result dims: batch, free of lhs, free of rhs"""
+    dtype = common_dtype(lhs, rhs)
+    a, b = as_array(lhs, dtype), as_array(rhs, dtype)
+    (lc, rc), (lb, rb) = contract, batch
+    for x, y in (*zip(lc, rc), *zip(lb, rb)):
+        if a.shape[x] != b.shape[y]:
+            raise user_error(
+                f"dot_general: sizes differ: lhs dim {x} has {a.shape[x]}, rhs dim {y} has {b.shape[y]}",
+                code="GR001",
+                op="nd.dot_general",
+                expected="equal sizes of contracted and batch dimensions",
+                found=f"{a.shape} and {b.shape}",
+            )
+    shape = (
+        *(a.shape[k] for k in lb),
+        *(n for k, n in enumerate(a.shape) if k not in lc and k not in lb),
+        *(n for k, n in enumerate(b.shape) if k not in rc and k not in rb),
+    )
+    arrays = {"lhs_batch": lb, "rhs_batch": rb, "lhs_contract": lc, "rhs_contract": rc}
+    return apply(nd.DotGeneralOp, [a, b], with_shape(a, shape), **{k: i64_array(tuple(v)) for k, v in arrays.items()})
+
+
+def matmul(x: Any, y: Any) -> Array:
+    """numpy's `@`: vectors, matrices, and stacks of matrices with broadcast batch dimensions"""
+    dtype = common_dtype(x, y)
+    a, b = as_array(x, dtype), as_array(y, dtype)
+    if a.ndim == 0 or b.ndim == 0:
+        raise user_error("matmul of a rank-0 array", code="GR001", op="nd.dot_general", expected="rank >= 1", found=f"{a.shape} and {b.shape}", hint="use *")
+    left, right = a.ndim - 1, max(0, b.ndim - 2)
+    if a.shape[left] != b.shape[right]:
+        raise user_error(
+            f"matmul: contracting sizes differ: lhs dim {left} has {a.shape[left]}, rhs dim {right} has {b.shape[right]}",
+            code="GR001",
+            op="nd.dot_general",
+            expected=f"rhs dim {right} of size {a.shape[left]}",
+            found=f"{a.shape} @ {b.shape}",
+        )
+    if a.ndim <= 2 and b.ndim <= 2:
+        return dot_general(a, b, ((left,), (right,)))
+    if b.ndim <= 2:
+        return dot_general(a, b, ((left,), (right,)))
+    if a.ndim == 1:
+        return matmul(reshape(a, (1, -1)), b)[..., 0, :]
+    outer = broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
+    a, b = broadcast_to(a, (*outer, *a.shape[-2:])), broadcast_to(b, (*outer, *b.shape[-2:]))
+    n = len(outer)
+    return dot_general(a, b, ((n + 1,), (n,)), (tuple(range(n)), tuple(range(n))))
+
+
+def dot(x: Any, y: Any) -> Array:
+    """`matmul` of vectors and matrices"""
+    return matmul(x, y)
+
+
+def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """Contract the named axes (or the last and first `axes`)"""
+    a, b = as_array(x), as_array(y)
+    pair = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))) if isinstance(axes, int) else axes
+    return dot_general(a, b, (tuple(k % a.ndim for k in pair[0]), tuple(k % b.ndim for k in pair[1])))
+
+
+def _per_dim(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
+    out = (value,) * rank if isinstance(value, int) else tuple(value)
+    if len(out) != rank:
+        raise user_error(f"{name} needs one number per spatial dimension", code="GR001", expected=str(rank), found=str(value))
+    return out
+
+
+def _padding(padding: str | Sequence[Any], sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
+    """Flat (low, high) per dimension. SAME: ceil(size / stride) outputs, the extra element at the high end."""
+    if not isinstance(padding, str):
+        pairs = [(p, p) if isinstance(p, int) else tuple(p) for p in padding]
+        return tuple(k for p in pairs for k in p)
+    if padding.upper() == "VALID":
+        return (0, 0) * len(sizes)
+    if padding.upper() != "SAME":
+        raise user_error("unknown padding", code="GR105", expected="'SAME', 'VALID' or (low, high) pairs", found=repr(padding))
+    out: list[int] = []
+    for n, w, s, d in zip(sizes, window, strides, dilations):
+        total = max(0, (-(-n // s) - 1) * s + (w - 1) * d + 1 - n)
+        out += [total // 2, total - total // 2]
+    return tuple(out)
+
+
+def conv(
+    x: Any,
+    w: Any,
+    strides: int | Sequence[int] = 1,
+    padding: str | Sequence[Any] = "VALID",
+    dilations: int | Sequence[int] = 1,
+    groups: int = 1,
+) -> Array:
+    """Convolution (correlation) of `x` [N, spatial.., C] with `w` [spatial.., C/groups, O]"""
+    dtype = common_dtype(x, w)
+    a, b = as_array(x, dtype), as_array(w, dtype)
+    rank = a.ndim - 2
+    if b.ndim != a.ndim or rank < 1 or a.shape[-1] != b.shape[-2] * groups:
+        raise user_error(
+            "conv: shapes do not fit",
+            code="GR001",
+            op="nd.conv_general",
+            expected="x [N, spatial.., C] and w [spatial.., C/groups, O]",
+            found=f"{a.shape} and {b.shape} with groups={groups}",
+        )
+    st, di = _per_dim("strides", strides, rank), _per_dim("dilations", dilations, rank)
+    window = b.shape[:rank]
+    pads = _padding(padding, a.shape[1:-1], window, st, di)
+    spatial = tuple(
+        max(0, (n + pads[2 * k] + pads[2 * k + 1] - ((window[k] - 1) * di[k] + 1)) // st[k] + 1) for k, n in enumerate(a.shape[1:-1])
+    )
+    return apply(
+        nd.ConvGeneralOp,
+        [a, b],
+        with_shape(a, (a.shape[0], *spatial, b.shape[-1])),
+        strides=i64_array(st),
+        padding=i64_array(pads),
+        lhs_dilation=i64_array((1,) * rank),
+        rhs_dilation=i64_array(di),
+        feature_groups=IntegerAttr(groups, i64),
+        batch_groups=IntegerAttr(1, i64),
+    )
+
+
+def reduce_window(x: Any, kind: str, window: Sequence[int], strides: Sequence[int], padding: str | Sequence[Any] = "VALID") -> Array:
+    """max, min or sum over windows of every dimension; padding is the identity"""
+    x = as_array(x)
+    ones = (1,) * x.ndim
+    pads = _padding(padding, x.shape, window, strides, ones)
+    shape = tuple(max(0, (n + pads[2 * k] + pads[2 * k + 1] - window[k]) // strides[k] + 1) for k, n in enumerate(x.shape))
+    return apply(
+        nd.ReduceWindowOp,
+        [x],
+        with_shape(x, shape),
+        kind=nd.WindowKindAttr(nd.WindowKind(kind)),
+        window=i64_array(tuple(window)),
+        strides=i64_array(tuple(strides)),
+        padding=i64_array(pads),
+        dilations=i64_array(ones),
+    )
+
+
+def _pool(x: Array, kind: str, window: int | Sequence[int], strides: int | Sequence[int] | None, padding: str | Sequence[Any]) -> Array:
+    rank = x.ndim - 2
+    w = _per_dim("window", window, rank)
+    s = w if strides is None else _per_dim("strides", strides, rank)
+    full = padding if isinstance(padding, str) else [(0, 0), *padding, (0, 0)]
+    return reduce_window(x, kind, (1, *w, 1), (1, *s, 1), full)
+
+
+def max_pool(x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID") -> Array:
+    """Largest element of each window of `x` [N, spatial.., C]; the derivative goes to the first one"""
+    return _pool(as_array(x), "max", window, strides, padding)
+
+
+def avg_pool(x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID") -> Array:
+    """Mean of each window of `x` [N, spatial.., C]; padding counts as zeros"""
+    x = as_array(x)
+    count = 1
+    for k in _per_dim("window", window, x.ndim - 2):
+        count *= k
+    return divide(_pool(x, "sum", window, strides, padding), float(count))
+
+
+OPERATORS["matmul"] = matmul

@@ -1,0 +1,218 @@
+"""Control flow on values: `cond`, `fori_loop`, `while_loop`, `scan` become `scf` regions, whose size does not depend on trip
+counts. Under `gradir.eager()` they are ordinary Python.
+
+A body sees arrays of the enclosing function directly; what it returns must keep the structure, shapes and types of its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1, i32, i64
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from gradir.dialects import nd
+from gradir.dialects.types import shape_of, tensor
+from gradir.dialects.upstream import arith
+from gradir.dialects.upstream import tensor as upstream_tensor
+from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.shape import stack
+from gradir.frontends.python.trace import STATE, current, into, python_location, ssa, tracing, user_error
+
+INDEX = IndexType()
+
+
+def _index(n: int) -> SSAValue:
+    _, builder = current()
+    return builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(n, INDEX)})
+
+
+def _to_index(x: Any) -> SSAValue:
+    """A loop bound: a Python integer, or a rank-0 integer array."""
+    if not isinstance(x, Array):
+        return _index(int(x))
+    if x.ndim != 0 or x.dtype.kind not in "iu":
+        raise user_error("a loop bound must be a rank-0 integer", code="GR106", op="scf.for", expected="an integer", found=str(x.type))
+    _, builder = current()
+    value = ssa(x)
+    assert isinstance(value.type, TensorType)
+    elem = value.type.element_type
+    scalar = builder(upstream_tensor.ExtractOp, [value], [_signless(elem)])
+    cast = arith.IndexCastUIOp if x.dtype.kind == "u" else arith.IndexCastOp
+    return builder(cast, [scalar], [INDEX])
+
+
+def _signless(elem: Attribute) -> Attribute:
+    return IntegerType(elem.width.data) if isinstance(elem, IntegerType) else elem
+
+
+def _from_index(value: SSAValue) -> Array:
+    """The induction variable as a rank-0 i32 array."""
+    function, builder = current()
+    scalar = builder(arith.IndexCastOp, [value], [i32])
+    out = builder(upstream_tensor.FromElementsOp, [scalar], [tensor(i32, ())])
+    return Array(out.type, out, function)
+
+
+def _arrays(tree: Any) -> tuple[list[Array], Structure]:
+    leaves, structure = flatten(tree)
+    return [as_array(x) for x in leaves], structure
+
+
+def _wrap(values: Sequence[SSAValue]) -> list[Array]:
+    function, _ = current()
+    return [Array(v.type, v, function) for v in values if isinstance(v.type, TensorType)]
+
+
+def _check(name: str, what: str, given: tuple[list[Array], Structure], wanted: Sequence[Attribute], structure: Structure) -> list[Array]:
+    """Outputs of a body against the state it must reproduce; Python numbers take the state's type."""
+    leaves, got = given
+    if got != structure:
+        raise user_error(f"{name}: {what} changes the structure", code="GR107", op=name, expected=str(structure), found=str(got))
+    out: list[Array] = []
+    for leaf, kind, path in zip(leaves, wanted, paths(structure)):
+        if leaf.type != kind:
+            raise user_error(
+                f"{name}: {what} changes a type{f' at {path}' if path else ''}", code="GR107", op=name, expected=str(kind), found=str(leaf.type)
+            )
+        out.append(leaf)
+    return out
+
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
+    """`true_fn(*operands)` if `pred`, else `false_fn(*operands)`; only the branch taken runs"""
+    if not tracing() or isinstance(pred, bool):
+        return true_fn(*operands) if bool(pred) else false_fn(*operands)
+    if STATE.function is not None and STATE.function.recording:
+        return true_fn(*operands) if bool(pred) else false_fn(*operands)
+    test = as_array(pred, np.dtype(np.bool_))
+    if test.ndim != 0:
+        raise user_error("cond: the predicate must be a scalar", code="GR106", op="scf.if", expected="tensor<i1>", found=str(test.type))
+    function, builder = current()
+    builder.loc = python_location()
+    flag = builder(upstream_tensor.ExtractOp, [ssa(test)], [i1])
+    at = builder.loc
+    branches: list[tuple[Block, list[Array], Structure]] = []
+    for branch in (true_fn, false_fn):
+        block = Block()
+        with into(function, block):
+            outputs, structure = _arrays(branch(*operands))
+            if branches:
+                outputs = _check("cond", "false_fn", (outputs, structure), [x.type for x in branches[0][1]], branches[0][2])
+            current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
+        branches.append((block, outputs, structure))
+    builder.loc = at
+    kinds = [x.type for x in branches[0][1]]
+    new = builder.op(scf.IfOp, [flag], kinds, regions=[Region(b) for b, _, _ in branches])
+    return unflatten(branches[0][2], _wrap(new.results))
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """state = body(i, state) for i in lower .. upper-1; bounds may be known only at run time"""
+    function = STATE.function
+    if function is None or function.recording:
+        state = init
+        for i in range(int(lower), int(upper)):
+            state = body(as_array(np.int32(i)), state)
+        return state
+    carried, structure = _arrays(init)
+    _, builder = current()
+    builder.loc = at = python_location()
+    bounds = [_to_index(lower), _to_index(upper), _index(1)]
+    start = [ssa(x) for x in carried]
+    kinds = [x.type for x in carried]
+    block = Block(arg_types=[INDEX, *kinds])
+    with into(function, block):
+        current()[1].loc = at
+        state = unflatten(structure, _wrap(block.args[1:]))
+        outputs = _check("fori_loop", "the body", _arrays(body(_from_index(block.args[0]), state)), kinds, structure)
+        current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
+    builder.loc = at
+    new = builder.op(scf.ForOp, [*bounds, *start], kinds, regions=[Region(block)])
+    return unflatten(structure, _wrap(new.results))
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
+    """state = body_fun(state) while cond_fun(state)"""
+    function = STATE.function
+    if function is None or function.recording:
+        state = init
+        while bool(cond_fun(state)):
+            state = body_fun(state)
+        return state
+    carried, structure = _arrays(init)
+    _, builder = current()
+    builder.loc = at = python_location()
+    start = [ssa(x) for x in carried]
+    kinds = [x.type for x in carried]
+    before, after = Block(arg_types=kinds), Block(arg_types=kinds)
+    with into(function, before):
+        test = as_array(cond_fun(unflatten(structure, _wrap(before.args))), np.dtype(np.bool_))
+        if test.ndim != 0:
+            raise user_error("while_loop: the condition must be a scalar", code="GR106", op="scf.while", expected="tensor<i1>", found=str(test.type))
+        flag = current()[1](upstream_tensor.ExtractOp, [ssa(test)], [i1])
+        current()[1].op(scf.ConditionOp, [flag, *before.args])
+    with into(function, after):
+        outputs = _check("while_loop", "the body", _arrays(body_fun(unflatten(structure, _wrap(after.args)))), kinds, structure)
+        current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
+    builder.loc = at
+    new = builder.op(scf.WhileOp, start, kinds, regions=[Region(before), Region(after)])
+    return unflatten(structure, _wrap(new.results))
+
+
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None) -> tuple[Any, Any]:
+    """carry, y = f(carry, x) over the leading dimension of `xs`; returns the last carry and the stacked ys"""
+    inputs, in_structure = _arrays(xs)
+    sizes = {x.shape[0] if x.ndim else None for x in inputs}
+    if None in sizes or len(sizes | ({length} if length is not None else set())) != 1:
+        raise user_error("scan: leading sizes differ", code="GR001", op="scf.for", expected="one length", found=str(sorted(map(str, sizes))))
+    trips = length if length is not None else sizes.pop()
+    assert trips is not None
+    function = STATE.function
+    if function is None or function.recording:
+        carry, ys = init, []
+        for k in range(trips):
+            carry, y = f(carry, unflatten(in_structure, [x[k] for x in inputs]))
+            ys.append(y)
+        leaves = [flatten(y)[0] for y in ys]
+        structure = flatten(ys[0])[1] if ys else in_structure
+        return carry, unflatten(structure, [stack([row[k] for row in leaves]) for k in range(len(leaves[0]))]) if ys else None
+    return _traced_scan(f, init, inputs, in_structure, trips)
+
+
+def _traced_scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: int) -> tuple[Any, Any]:
+    function, builder = current()
+    carried, structure = _arrays(init)
+    builder.loc = at = python_location()
+    bounds = [_index(0), _index(trips), _index(1)]
+    start = [ssa(x) for x in carried]
+    rows = [ssa(x) for x in inputs]
+    kinds: list[TensorType] = [x.type for x in carried]
+    block = Block(arg_types=[INDEX, *kinds])
+    with into(function, block):
+        inner = current()[1]
+        inner.loc = at
+        step = block.args[0]
+        sliced = [inner(nd.IndexAtOp, [v, step], [tensor(x.type.element_type, shape_of(x.type)[1:])], {"dim": IntegerAttr(0, i64)}) for v, x in zip(rows, inputs)]
+        result = f(unflatten(structure, _wrap(block.args[1:])), unflatten(in_structure, _wrap(sliced)))
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise user_error("scan: the body must return (carry, y)", code="GR107", op="scf.for", expected="a pair", found=type(result).__name__)
+        outputs = _check("scan", "the carry", _arrays(result[0]), kinds, structure)
+        ys, y_structure = _arrays(result[1])
+        inner.loc = at
+        stacked = [tensor(y.type.element_type, (trips, *shape_of(y.type))) for y in ys]
+        stacks = [block.insert_arg(kind, len(block.args)) for kind in stacked]
+        pushed = [inner(nd.UpdateAtOp, [ssa(y), s, step], [s.type], {"dim": IntegerAttr(0, i64)}) for y, s in zip(ys, stacks)]
+        inner.op(scf.YieldOp, [*(ssa(x) for x in outputs), *pushed])
+    builder.loc = at
+    empties = [builder(nd.EmptyOp, [], [kind]) for kind in stacked]
+    new = builder.op(scf.ForOp, [*bounds, *start, *empties], [*kinds, *stacked], regions=[Region(block)])
+    results = _wrap(new.results)
+    return unflatten(structure, results[: len(kinds)]), unflatten(y_structure, results[len(kinds) :])
+
+

@@ -1,0 +1,71 @@
+"""New arrays. The default float type is f32, the default integer type i32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+
+from gradir.dialects import nd
+from gradir.dialects.types import element_type, tensor
+from gradir.frontends.python import promotion
+from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.elementwise import equal
+from gradir.frontends.python.operands import as_array, astype, broadcast_to
+from gradir.frontends.python.shape import expand_dims
+from gradir.frontends.python.trace import apply, constant
+
+
+def asarray(x: Any, dtype: Any = None) -> Array:
+    """`x` as an array of this mode; numpy's element type unless `dtype` is given"""
+    return as_array(x) if dtype is None else astype(x, dtype)
+
+
+def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Array:
+    """Filled with one value"""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if isinstance(value, Array):
+        return broadcast_to(value if dtype is None else astype(value, dtype), sizes)
+    elem = np.dtype(dtype) if dtype is not None else promotion.weak_dtype(value) if isinstance(value, bool | int | float) else np.asarray(value).dtype
+    return constant(np.broadcast_to(np.asarray(value, elem), sizes))
+
+
+def zeros(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
+    """Filled with 0"""
+    return full(shape, 0, dtype)
+
+
+def ones(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
+    """Filled with 1"""
+    return full(shape, 1, dtype)
+
+
+def zeros_like(x: Any) -> Array:
+    """0 in the shape and type of x"""
+    x = as_array(x)
+    return full(x.shape, 0, x.dtype)
+
+
+def ones_like(x: Any) -> Array:
+    """1 in the shape and type of x"""
+    x = as_array(x)
+    return full(x.shape, 1, x.dtype)
+
+
+def arange(n: int, dtype: Any = np.int32) -> Array:
+    """0, 1, .. n-1"""
+    return iota((n,), 0, dtype)
+
+
+def iota(shape: Sequence[int], axis: int, dtype: Any = np.int32) -> Array:
+    """The position along `axis`"""
+    return apply(nd.IotaOp, [], tensor(element_type(np.dtype(dtype)), tuple(shape)), dim=IntegerAttr(axis % len(shape), i64))
+
+
+def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Array:
+    """1 at the label, 0 elsewhere, in a new last dimension; a label out of range gives a row of 0"""
+    labels = as_array(labels)
+    shape = (*labels.shape, classes)
+    return astype(equal(broadcast_to(expand_dims(labels, labels.ndim), shape), iota(shape, len(shape) - 1, labels.dtype)), dtype)

@@ -1,0 +1,62 @@
+"""`with gradir.eager():` runs functions op by op on concrete values, through each op's own `evaluate`.
+
+Prints, breakpoints and Python branches on values work; the numbers are those of the definition of each op. A gradient is
+taken by *recording*: the function runs on values and is traced at once, the record is differentiated and evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.ir import Block
+
+from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.functions import trace_function
+from gradir.frontends.python.pytrees import flatten, unflatten
+from gradir.frontends.python.trace import STATE, FunctionTrace, ModuleTrace, current, into, python_location, ssa
+from gradir.frontends.python.transforms import differentiated_arguments, request
+from gradir.ir.builder import new_function
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Run traced functions eagerly, in this thread, for the duration of the block."""
+    STATE.eager += 1
+    try:
+        yield
+    finally:
+        STATE.eager -= 1
+
+
+def eager_value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> Any:
+    """Value and gradients of `function` at concrete arguments; its Python branches may depend on values."""
+    with into(None, None):
+        leaves, structure, wrt, grad_structure = differentiated_arguments(function, argnums, args)
+    module = ModuleTrace()
+    block = Block(arg_types=[x.type for x in leaves])
+    outer = FunctionTrace(module, block, None, recording=True)
+    with into(outer, block):
+        inputs = [Array(x.type, v, outer, x.concrete) for x, v in zip(leaves, block.args)]
+        traced = trace_function(module, function, inputs, structure, parent=outer, recording=True, scalar_first=True, has_aux=has_aux)
+        results = request(traced, inputs, wrt)
+        current()[1].op(func.ReturnOp, [ssa(x) for x in results])
+    name = module.fresh("recorded")
+    module.module.body.block.add_op(new_function(name, block, [x.type for x in results], loc=python_location()))
+    from gradir.driver.evaluate import evaluate_level1  # noqa: PLC0415  (the evaluator loads numpy-heavy tables: only where it is used)
+
+    values = evaluate_level1(module.module, name, [x.concrete for x in leaves])
+    arrays = [Array(x.type, concrete=v) for x, v in zip(results, values)]
+    count = len(traced.outputs)
+    return unflatten(traced.structure, arrays[:count]), unflatten(grad_structure, arrays[count:])
+
+
+def to_numpy(tree: Any) -> Any:
+    """Arrays of an eager result as numpy arrays."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [x.concrete if isinstance(x, Array) else x for x in leaves])
+
+
+__all__ = ["eager", "eager_value_and_grad", "to_numpy"]

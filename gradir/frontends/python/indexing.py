@@ -1,0 +1,198 @@
+"""`x[...]` and its relatives: numpy's meaning for static indices; an index known at run time is clamped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+
+from gradir.dialects import nd
+from gradir.dialects.types import i64_array
+from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.elementwise import add, less, where
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.shape import flip, reshape, slice_
+from gradir.frontends.python.trace import apply, user_error
+
+
+def take(x: Any, indices: Any, axis: int = 0) -> Array:
+    """Rows of `x` along `axis`; indices are clamped, negative ones count from the end"""
+    x, at = as_array(x), as_array(indices)
+    (dim,) = normalize_axes(x, axis)
+    if at.dtype.kind not in "iu":
+        raise user_error("take needs integer indices", code="GR002", op="nd.gather", expected="an integer array", found=str(at.dtype))
+    if x.shape[dim] == 0 and at.size:
+        raise user_error("take from an empty axis", code="GR104", op="nd.gather", expected="at least one element", found=str(x.shape))
+    at = _wrapped(at, x.shape[dim])
+    shape = (*x.shape[:dim], *at.shape, *x.shape[dim + 1 :])
+    return apply(nd.GatherOp, [x, at], with_shape(x, shape), dim=IntegerAttr(dim, i64))
+
+
+def _wrapped(at: Array, size: int) -> Array:
+    """Negative indices count from the end."""
+    if at.dtype.kind == "u":
+        return at
+    if at.dtype.itemsize < 4:
+        at = astype(at, np.int32)
+    return where(less(at, 0), add(at, size), at)
+
+
+def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Array:
+    """A window of static size at a run-time start, clamped so that it fits"""
+    x = as_array(x)
+    at = [_start(s) for s in starts]
+    return apply(nd.DynamicSliceOp, [x, *at], with_shape(x, tuple(sizes)), sizes=i64_array(tuple(sizes)))
+
+
+def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Array:
+    """`x` with a window overwritten, its start clamped so that it fits"""
+    x = as_array(x)
+    return apply(nd.DynamicUpdateSliceOp, [x, as_array(update, x.dtype), *(_start(s) for s in starts)], x.type)
+
+
+def scatter_add(x: Any, indices: Any, updates: Any, axis: int = 0) -> Array:
+    """`x` with rows of `updates` added at `indices`, in order; an index out of range is dropped"""
+    x = as_array(x)
+    (dim,) = normalize_axes(x, axis)
+    return apply(nd.ScatterAddOp, [x, as_array(indices), as_array(updates, x.dtype)], x.type, dim=IntegerAttr(dim, i64))
+
+
+def _start(s: Any) -> Array:
+    s = as_array(s)
+    return s if s.dtype.kind in "iu" else astype(s, np.int32)
+
+
+def getitem(x: Array, index: Any) -> Array:
+    """numpy's basic indexing, one integer array per expression, and run-time integers"""
+    items = _expand(x, index if isinstance(index, tuple) else (index,))
+    return _getitem(x, items)
+
+
+def _expand(x: Array, items: tuple[Any, ...]) -> list[Any]:
+    """Ellipsis and missing trailing dimensions spelled out."""
+    used = sum(1 for i in items if i is not None and i is not Ellipsis)
+    if used > x.ndim:
+        raise user_error("too many indices", code="GR104", expected=f"at most {x.ndim}", found=str(used))
+    out: list[Any] = []
+    for i in items:
+        out += [slice(None)] * (x.ndim - used) if i is Ellipsis else [i]
+    return out + [slice(None)] * (x.ndim - sum(1 for i in out if i is not None))
+
+
+def _getitem(x: Array, items: list[Any]) -> Array:
+    start, limit, stride = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    flipped: list[int] = []
+    dynamic: dict[int, Array] = {}
+    gathered: tuple[int, Array] | None = None
+    shape: list[int | None] = []
+    dim = 0
+    for item in items:
+        if item is None:
+            shape.append(1)
+            continue
+        n = x.shape[dim]
+        if isinstance(item, slice):
+            lo, hi, st = _slice(item, n)
+            if st < 0:
+                count = max(0, -(-(lo - hi) // -st))
+                flipped.append(dim)
+                lo, hi, st = lo + (count - 1) * st, lo + 1, -st
+                lo, hi = (lo, hi) if count else (0, 0)
+            start[dim], limit[dim], stride[dim] = lo, max(lo, hi), st
+            shape.append(None)
+        elif (is_scalar(item) and not isinstance(item, bool | float)) or isinstance(item, np.integer):
+            at = int(item)
+            if not -n <= at < n:
+                raise user_error(f"index {at} is out of range", code="GR104", expected=f"{-n} to {n - 1} in dimension {dim}", found=str(at))
+            start[dim], limit[dim] = at % n, at % n + 1
+        else:
+            at = as_array(item)
+            if at.dtype.kind not in "iu":
+                raise user_error(
+                    "an index must be an integer, a slice or an integer array",
+                    code="GR002",
+                    expected="integers",
+                    found=str(at.dtype),
+                    hint="a boolean mask has no static size: use gradir.where",
+                )
+            if at.ndim == 0:
+                dynamic[dim] = _wrapped(at, n)
+            elif gathered is not None:
+                raise user_error("two index arrays in one expression", code="GR104", expected="one", found="two", hint="use gradir.take twice")
+            else:
+                gathered = (dim, at)
+                shape.append(None)
+        dim += 1
+    return _assemble(x, items, start, limit, stride, flipped, dynamic, gathered)
+
+
+def _slice(item: slice, n: int) -> tuple[int, int, int]:
+    parts = [p.__index__() if p is not None else None for p in (item.start, item.stop, item.step)]
+    return slice(*parts).indices(n)
+
+
+def _assemble(
+    x: Array,
+    items: list[Any],
+    start: list[int],
+    limit: list[int],
+    stride: list[int],
+    flipped: list[int],
+    dynamic: dict[int, Array],
+    gathered: tuple[int, Array] | None,
+) -> Array:
+    """Static slice, then run-time window, then gather, then the final shape."""
+    x = slice_(x, start, limit, stride)
+    if flipped:
+        x = flip(x, tuple(flipped))
+    if dynamic:
+        sizes = [1 if k in dynamic else n for k, n in enumerate(x.shape)]
+        x = dynamic_slice(x, [dynamic.get(k, 0) for k in range(x.ndim)], sizes)
+    index_shape: tuple[int, ...] = ()
+    if gathered is not None:
+        x, index_shape = take(x, gathered[1], gathered[0]), gathered[1].shape
+    shape: list[int] = []
+    dim = 0
+    for item in items:
+        if item is None:
+            shape.append(1)
+        elif isinstance(item, slice):
+            shape.append(x.shape[dim])
+            dim += 1
+        elif gathered is not None and _is_gather(item):
+            shape += index_shape
+            dim += len(index_shape)
+        else:
+            dim += 1
+    return reshape(x, tuple(shape))
+
+
+def _is_gather(item: Any) -> bool:
+    """An index with dimensions of its own."""
+    return (item.ndim if isinstance(item, Array) else np.ndim(item)) > 0
+
+
+class At:
+    """`x.at[i]`: functional updates of the leading dimension."""
+
+    def __init__(self, x: Array, index: Any = None) -> None:
+        self.x, self.index = x, index
+
+    def __getitem__(self, index: Any) -> At:
+        return At(self.x, index)
+
+    def set(self, value: Any) -> Array:
+        """x with x[i] replaced"""
+        x = self.x
+        row = broadcast_to(as_array(value, x.dtype), x.shape[1:])
+        at = _wrapped(as_array(self.index), x.shape[0])
+        return dynamic_update_slice(x, reshape(row, (1, *row.shape)), [at, *([0] * (x.ndim - 1))])
+
+    def add(self, value: Any) -> Array:
+        """x with `value` added to x[i]"""
+        return self.set(add(getitem(self.x, self.index), value))
+
+
+OPERATORS.update(getitem=getitem, at=At)

@@ -1,0 +1,235 @@
+"""`jit` and `compile`: a Python function as compiled code, one program per structure, shapes and types of its arguments."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from gradir.dialects.types import element_type, tensor
+from gradir.driver.compile import compile_module
+from gradir.driver.report import CompileReport
+from gradir.errors import GradirError
+from gradir.frontends.python import promotion
+from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.eager import to_numpy
+from gradir.frontends.python.functions import argument_names, call, trace_function
+from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing
+from gradir.ir.text import print_module
+from gradir.runtime.module import Module
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The shape and element type of an argument, without a value: for compiling ahead of the first call."""
+
+    shape: tuple[int, ...]
+    dtype: Any = np.float32
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile: `target` (host, or a `#target` name), `threads` (0: all), `cache` (True, False, or a directory)."""
+
+    target: str = "host"
+    threads: int = 0
+    cache: bool | str | os.PathLike[str] = True
+
+
+@dataclass
+class Compiled:
+    """One program: call it with arguments of the structure, shapes and types that it was compiled for."""
+
+    name: str
+    level1: ModuleOp = field(repr=False)
+    module: Module
+    report: CompileReport = field(repr=False)
+    inputs: Structure
+    outputs: Structure
+
+    def run(self, *leaves: Any) -> tuple[Any, ...]:
+        """Flat arguments to flat results."""
+        return self.module[self.name].flat(*leaves)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        if structure != self.inputs:
+            raise GradirError(
+                f"{self.name}: the arguments have another structure than those it was compiled for",
+                part="runtime",
+                code="GR107",
+                function=f"@{self.name}",
+                expected=str(self.inputs),
+                found=str(structure),
+            )
+        return unflatten(self.outputs, self.run(*leaves))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the artefact that `gradir.runtime.load` reads; its function takes and returns flat arrays."""
+        self.module.save(path)
+
+    def ir(self) -> str:
+        """The traced program at level 1."""
+        return print_module(self.level1, debuginfo=True)
+
+
+class Jitted:
+    """A function that compiles itself for each kind of arguments it meets. Made by `jit`."""
+
+    def __init__(self, function: Callable[..., Any], options: Options, static: frozenset[int | str]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.options, self.static = function, options, static
+        self._programs: dict[Any, Compiled] = {}
+
+    def __repr__(self) -> str:
+        return f"<gradir.jit {getattr(self.function, '__name__', 'f')}: {len(self._programs)} programs>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if tracing():
+            return self._nested(args, kwargs)
+        if eager_mode():
+            return self._eagerly(args, kwargs)
+        dynamic, fixed = self._split(args, kwargs)
+        leaves, structure = flatten(dynamic)
+        key = (structure, fixed, *[_signature(x) for x in leaves])
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = self._compile(dynamic, fixed, args)
+        return unflatten(program.outputs, program.run(*leaves))
+
+    def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
+        """The traced level-1 module for these arguments (arrays or `Spec`s), not compiled."""
+        dynamic, fixed = self._split(args, kwargs)
+        return self._trace(dynamic, fixed, args)[0]
+
+    def compile(self, *args: Any, keep_ir: bool = False, **kwargs: Any) -> Compiled:
+        """The program for these arguments (arrays or `Spec`s); `keep_ir` keeps the text of each level in `report.ir`."""
+        dynamic, fixed = self._split(args, kwargs)
+        return self._compile(dynamic, fixed, args, keep_ir=keep_ir)
+
+    # ---------------------------------------------------------------------------------------------------------------
+
+    def _split(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[tuple[Any, ...], dict[str, Any]], tuple[Any, ...]]:
+        """Dynamic arguments, and the static ones as a hashable key."""
+        if not self.static:
+            return (args, dict(kwargs)), ()
+        fixed = tuple((k, args[k]) for k in range(len(args)) if k in self.static) + tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.static)
+        dynamic = tuple(a for k, a in enumerate(args) if k not in self.static), {k: v for k, v in kwargs.items() if k not in self.static}
+        return dynamic, fixed
+
+    def _bound(self, fixed: tuple[Any, ...], count: int) -> Callable[..., Any]:
+        """The function of the dynamic arguments alone, taken as (args, kwargs)."""
+        function, values = self.function, dict(fixed)
+
+        def bound(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            rest = iter(args)
+            full = [values[k] if k in values else next(rest) for k in range(count)]
+            return function(*full, **kwargs, **{k: v for k, v in values.items() if isinstance(k, str)})
+
+        bound.__name__ = getattr(function, "__name__", "f")
+        bound.__wrapped__ = function  # pyright: ignore[reportFunctionMemberAccess]  (where it was defined, for locations)
+        return bound
+
+    def _trace(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[ModuleOp, str, Structure, Structure]:
+        leaves, structure = flatten(dynamic)
+        trace = ModuleTrace()
+        positional, named = structure.children
+        names = [*argument_names(self.function, positional), *(re.sub(r"\W+", "_", p).strip("_") for p in paths(named))]
+        traced = trace_function(trace, self._bound(fixed, len(args)), [_placeholder(x) for x in leaves], structure, private=False, names=names)
+        return trace.module, traced.name, structure, traced.structure
+
+    def _compile(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], *, keep_ir: bool = False) -> Compiled:
+        module, name, inputs, outputs = self._trace(dynamic, fixed, args)
+        options = self.options
+        report = CompileReport(keep_ir=keep_ir)
+        compiled = compile_module(
+            module, target=options.target, threads=options.threads or None, cache=options.cache, trees={name: (str(inputs), str(outputs))}, report=report
+        )
+        return Compiled(name, module, compiled, report, inputs, outputs)
+
+    def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Inside a trace: one private function per kind of arguments, called as often as needed."""
+        trace = current()[0]
+        dynamic, fixed = self._split(args, kwargs)
+        flat, structure = flatten(dynamic)
+        leaves = [as_array(x) for x in flat]
+        if trace.recording:
+            return self.function(*args, **kwargs)
+        key = (id(self), structure, fixed, *(x.type for x in leaves))
+        traced = trace.module.calls.get(key)
+        if traced is None:
+            traced = trace_function(trace.module, self._bound(fixed, len(args)), leaves, structure, parent=trace)
+            if not traced.captured:
+                trace.module.calls[key] = traced
+        return call(traced, leaves)
+
+    def _eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        dynamic, fixed = self._split(args, kwargs)
+        leaves, structure = flatten(dynamic)
+        inside = any(isinstance(x, Array) for x in leaves)
+        positional, named = unflatten(structure, [as_array(x) for x in leaves])
+        result = self._bound(fixed, len(args))(positional, named)
+        return result if inside else to_numpy(result)
+
+
+def _signature(x: Any) -> Any:
+    """What of an argument selects the program."""
+    if isinstance(x, np.ndarray):
+        return x.shape, x.dtype
+    if isinstance(x, bool | int | float):
+        return type(x)
+    kind = _placeholder(x).type
+    return kind
+
+
+def _placeholder(x: Any) -> Array:
+    """An array of the type of `x`, without its value."""
+    if isinstance(x, Spec):
+        return Array(tensor(element_type(np.dtype(x.dtype)), tuple(x.shape)))
+    if isinstance(x, np.ndarray):
+        try:
+            return Array(tensor(element_type(x.dtype), x.shape))
+        except KeyError:
+            return as_array(x)
+    if isinstance(x, bool | int | float) and not isinstance(x, np.generic):
+        return Array(tensor(element_type(promotion.weak_dtype(x)), ()))
+    if hasattr(x, "__dlpack__") and not isinstance(x, Array):
+        return _placeholder(np.from_dlpack(x))
+    return as_array(x)
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    target: str = "host",
+    threads: int = 0,
+    cache: bool | str | os.PathLike[str] = True,
+    static: Sequence[int | str] = (),
+) -> Any:
+    """Compile `function` at its first call with each structure, shapes and types of arguments.
+
+    Arguments and results are nested containers of arrays (see `pytrees`); numbers are rank-0 arrays (float: f32, int: i32).
+    `static` names positions or keywords whose values (hashable) select the program instead. Also usable as `@jit(...)`.
+    """
+    if function is None:
+        return lambda f: jit(f, target=target, threads=threads, cache=cache, static=static)
+    return Jitted(function, Options(target, threads, cache), frozenset(static))
+
+
+def compile(
+    function: Callable[..., Any], *args: Any, target: str = "host", threads: int = 0, cache: bool | str | os.PathLike[str] = True, keep_ir: bool = False, **kwargs: Any
+) -> Compiled:
+    """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved."""
+    jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache), frozenset())
+    return jitted.compile(*args, keep_ir=keep_ir, **kwargs)

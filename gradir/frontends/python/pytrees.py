@@ -1,0 +1,110 @@
+"""Nested containers of arrays: dict, list, tuple, named tuple, dataclass and None; everything else is a leaf.
+
+Dictionary keys are visited in sorted order, dataclass fields in order of definition.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The shape of a nested container: its kind, what distinguishes the node, and its children. Hashable."""
+
+    kind: Any
+    data: tuple[Any, ...] = ()
+    children: tuple[Structure, ...] = ()
+
+    @property
+    def leaves(self) -> int:
+        return 1 if self.kind is LEAF else sum(c.leaves for c in self.children)
+
+    def __str__(self) -> str:
+        if self.kind is LEAF:
+            return "*"
+        if self.kind is type(None):
+            return "None"
+        inner = ", ".join(f"{k}: {c}" for k, c in zip(self.data, self.children)) if self.data else ", ".join(map(str, self.children))
+        return f"{self.kind.__name__}({inner})"
+
+
+class _Leaf:
+    __name__ = "leaf"
+
+
+LEAF = _Leaf()
+_LEAF = Structure(LEAF)
+_NONE = Structure(type(None))
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves of `tree` from left to right, and its structure."""
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> Structure:
+    kind = type(tree)
+    if tree is None:
+        return _NONE
+    if kind is dict:
+        keys = tuple(sorted(tree))
+        return Structure(dict, keys, tuple(_flatten(tree[k], leaves) for k in keys))
+    if kind is list or kind is tuple:
+        return Structure(kind, (), tuple(_flatten(v, leaves) for v in tree))
+    if isinstance(tree, tuple) and hasattr(kind, "_fields"):
+        return Structure(kind, tuple(kind._fields), tuple(_flatten(v, leaves) for v in tree))
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        names = tuple(f.name for f in dataclasses.fields(tree))
+        return Structure(kind, names, tuple(_flatten(getattr(tree, n), leaves) for n in names))
+    leaves.append(tree)
+    return _LEAF
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    """Inverse of `flatten`."""
+    it = iter(leaves)
+    return _unflatten(structure, lambda: next(it))
+
+
+def _unflatten(structure: Structure, take: Callable[[], Any]) -> Any:
+    kind = structure.kind
+    if kind is LEAF:
+        return take()
+    if kind is type(None):
+        return None
+    children = [_unflatten(c, take) for c in structure.children]
+    if kind is dict:
+        return dict(zip(structure.data, children))
+    if kind is list or kind is tuple:
+        return kind(children)
+    if hasattr(kind, "_fields"):
+        return kind(*children)
+    return kind(**dict(zip(structure.data, children)))
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """Apply `function` to corresponding leaves of trees of one structure."""
+    leaves, structure = flatten(tree)
+    others = [flatten(r)[0] for r in rest]
+    return unflatten(structure, [function(*xs) for xs in zip(leaves, *others)])
+
+
+def paths(structure: Structure, prefix: str = "") -> list[str]:
+    """A readable path per leaf, such as `params['w1'][0]`."""
+    if structure.kind is LEAF:
+        return [prefix]
+    out: list[str] = []
+    for k, child in enumerate(structure.children):
+        if structure.kind is dict:
+            step = f"[{structure.data[k]!r}]"
+        elif structure.data:
+            step = f".{structure.data[k]}"
+        else:
+            step = f"[{k}]"
+        out += paths(child, prefix + step)
+    return out

@@ -1,0 +1,118 @@
+"""Reductions, numpy's names: `axis` is None (all), an int or a tuple; `keepdims` keeps size-1 dimensions."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i32, i64
+from xdsl.ir import Operation
+
+from gradir.dialects import nd
+from gradir.dialects.types import i64_array, tensor
+from gradir.frontends.python import promotion
+from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.elementwise import divide, sqrt, square, subtract
+from gradir.frontends.python.operands import as_array, astype, normalize_axes, with_shape
+from gradir.frontends.python.shape import reshape
+from gradir.frontends.python.trace import apply, user_error
+
+Axis: TypeAlias = int | tuple[int, ...] | None
+
+
+def _reduce(kind: type[Operation], x: Array, axis: Axis, keepdims: bool) -> Array:
+    axes = normalize_axes(x, axis)
+    shape = tuple(n for k, n in enumerate(x.shape) if k not in axes)
+    out = x if not axes else apply(kind, [x], with_shape(x, shape), dims=i64_array(axes))
+    return reshape(out, tuple(1 if k in axes else n for k, n in enumerate(x.shape))) if keepdims else out
+
+
+def _counted(x: Any) -> Array:
+    """Booleans are counted in i32."""
+    x = as_array(x)
+    return astype(x, np.int32) if promotion.is_bool(x.dtype) else x
+
+
+def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Sum; floats accumulate in f32 at least"""
+    return _reduce(nd.ReduceSumOp, _counted(x), axis, keepdims)
+
+
+def prod(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Product; its derivative never divides by an element"""
+    return _reduce(nd.ReduceProdOp, _counted(x), axis, keepdims)
+
+
+def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Largest element, NaN if there is one; ties share the derivative"""
+    x = as_array(x)
+    _not_empty("max", x, axis)
+    return _reduce(nd.ReduceMaxOp, x, axis, keepdims)
+
+
+def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Smallest element, NaN if there is one; ties share the derivative"""
+    x = as_array(x)
+    _not_empty("min", x, axis)
+    return _reduce(nd.ReduceMinOp, x, axis, keepdims)
+
+
+def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """True where some element is not 0"""
+    return _reduce(nd.ReduceAnyOp, astype(x, np.bool_), axis, keepdims)
+
+
+def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """True where no element is 0"""
+    return _reduce(nd.ReduceAllOp, astype(x, np.bool_), axis, keepdims)
+
+
+def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Arithmetic mean; NaN of an empty axis. f16 and bf16 are summed and divided in f32"""
+    x = as_array(x)
+    dtype = x.dtype if promotion.is_float(x.dtype) else promotion.FLOAT32
+    wide = np.dtype(np.float64) if dtype == np.float64 else promotion.FLOAT32
+    count = int(np.prod([x.shape[k] for k in normalize_axes(x, axis)], dtype=np.int64))
+    return astype(divide(sum(astype(x, wide), axis, keepdims), np.asarray(count, wide)), dtype)
+
+
+def var(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Mean squared distance from the mean (biased), in two passes"""
+    x = as_array(x)
+    if not promotion.is_float(x.dtype):
+        x = astype(x, promotion.FLOAT32)
+    return mean(square(subtract(x, mean(x, axis, True))), axis, keepdims)
+
+
+def std(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Square root of the (biased) variance"""
+    return sqrt(var(x, axis, keepdims))
+
+
+def _arg(kind: type[Operation], name: str, x: Any, axis: int | None) -> Array:
+    x = as_array(x)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    (dim,) = normalize_axes(x, axis)
+    _not_empty(name, x, dim)
+    shape = tuple(n for k, n in enumerate(x.shape) if k != dim)
+    return apply(kind, [x], tensor(i32, shape), dim=IntegerAttr(dim, i64))
+
+
+def argmax(x: Any, axis: int | None = None) -> Array:
+    """Position of the first largest element (of the first NaN), i32"""
+    return _arg(nd.ArgmaxOp, "argmax", x, axis)
+
+
+def argmin(x: Any, axis: int | None = None) -> Array:
+    """Position of the first smallest element (of the first NaN), i32"""
+    return _arg(nd.ArgminOp, "argmin", x, axis)
+
+
+def _not_empty(name: str, x: Array, axis: Axis) -> None:
+    axes = normalize_axes(x, axis)
+    if any_zero := [k for k in axes if x.shape[k] == 0]:
+        raise user_error(f"{name} of an empty axis", code="GR104", expected="at least one element", found=f"shape {x.shape}, axis {any_zero[0]}")
+
+
+OPERATORS.update(sum=sum, prod=prod, max=max, min=min, mean=mean, var=var, any=any, all=all, argmax=argmax, argmin=argmin)

@@ -1,0 +1,132 @@
+"""`grad` and `value_and_grad`: requests (`ad.*`) in the traced module. Outside a trace they compile themselves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+
+from xdsl.dialects.builtin import TensorType
+
+from gradir.dialects import ad
+from gradir.frontends.python import promotion
+from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.functions import Traced, trace_function
+from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
+
+
+def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns `(value, gradients)` of a scalar function.
+
+    `argnums`: which arguments (containers of floating-point arrays) to differentiate. `has_aux`: the function returns
+    `(loss, aux)`, and the value is that pair. Usable inside and outside `gradir.jit`, and under itself.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*args: Any) -> Any:
+        return _differentiate(wrapped, function, argnums, has_aux, args)
+
+    return wrapped
+
+
+def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """As `value_and_grad`, but returns the gradients alone (with `has_aux`: `(gradients, aux)`)."""
+    both = value_and_grad(function, argnums, has_aux)
+
+    @functools.wraps(function)
+    def wrapped(*args: Any) -> Any:
+        value, gradients = both(*args)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return wrapped
+
+
+def _differentiate(wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> Any:
+    if not tracing():
+        return _outside(wrapped, function, argnums, has_aux, args)
+    leaves, structure, wrt, grad_structure = differentiated_arguments(function, argnums, args)
+    trace = current()[0]
+    traced = trace_function(
+        trace.module, function, leaves, structure, parent=trace, recording=trace.recording, scalar_first=True, has_aux=has_aux
+    )
+    results = request(traced, leaves, wrt)
+    if trace.recording:
+        _attach_values(results, function, argnums, has_aux, args)
+    count = len(traced.outputs)
+    value = unflatten(traced.structure, results[:count])
+    return value, unflatten(grad_structure, results[count:])
+
+
+def _attach_values(results: list[Array], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> None:
+    """While recording, results of a nested request have values too."""
+    from gradir.frontends.python.eager import eager_value_and_grad  # noqa: PLC0415  (eager evaluates requests: it stands above)
+
+    flat, structure = flatten(args)
+    concrete = [Array(x.type, concrete=x.concrete) if isinstance(x, Array) else x for x in flat]
+    values, _ = flatten(eager_value_and_grad(function, argnums, has_aux, unflatten(structure, concrete)))
+    for result, value in zip(results, values):
+        result.concrete = value.concrete
+
+
+def request(traced: Traced, leaves: list[Array], wrt: list[int]) -> list[Array]:
+    """Append `ad.value_and_grad @f(...)`; its results as arrays."""
+    function, builder = current()
+    builder.loc = python_location()
+    outputs = [x.type for x in traced.outputs]
+    op = ad.ValueAndGradOp.make(traced.name, [ssa(x) for x in (*leaves, *traced.captured)], wrt, outputs)
+    op.location = builder.loc
+    builder.block.add_op(op)
+    return [Array(v.type, v, function) for v in op.results if isinstance(v.type, TensorType)]
+
+
+def differentiated_arguments(function: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...]) -> tuple[list[Array], Structure, list[int], Structure]:
+    """Flat arguments, their structure, positions of the differentiated leaves, structure of the gradients."""
+    flat, structure = flatten(args)
+    leaves = [as_array(x) for x in flat]
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    starts = [0]
+    for child in structure.children:
+        starts.append(starts[-1] + child.leaves)
+    wrt: list[int] = []
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise user_error(
+                f"argnums names argument {n}", code="GR104", op="ad.value_and_grad", expected=f"0 to {len(args) - 1}", found=str(n)
+            )
+        n %= len(args)
+        for k, path in zip(range(starts[n], starts[n + 1]), paths(structure.children[n])):
+            if not promotion.is_float(leaves[k].dtype):
+                raise user_error(
+                    f"argument {n}{path} of {getattr(function, '__name__', 'f')} has no derivative",
+                    code="GR109",
+                    op="ad.value_and_grad",
+                    expected="floating-point arrays",
+                    found=str(leaves[k].dtype),
+                    hint="choose other argnums, or convert it with astype",
+                )
+            wrt.append(k)
+    children = tuple(structure.children[n % len(args)] for n in numbers)
+    return leaves, structure, wrt, children[0] if isinstance(argnums, int) else Structure(tuple, (), children)
+
+
+def _outside(wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> Any:
+    if eager_mode():
+        from gradir.frontends.python.eager import eager_value_and_grad  # noqa: PLC0415  (eager evaluates requests: it stands above)
+
+        return eager_value_and_grad(function, argnums, has_aux, args)
+    from gradir.frontends.python.jit import jit  # noqa: PLC0415  (jit stands above: a request outside a trace compiles itself)
+
+    compiled = wrapped.__dict__.get("_compiled")
+    if compiled is None:
+
+        def inside(*inner: Any) -> Any:
+            return _differentiate(wrapped, function, argnums, has_aux, inner)
+
+        inside.__name__ = getattr(function, "__name__", "f")
+        compiled = wrapped.__dict__["_compiled"] = jit(inside)
+    return compiled(*args)
+
+
