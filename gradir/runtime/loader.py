@@ -1,7 +1,7 @@
 """Object code into the process: one ORC LLJIT, one library per object, explicit lifetimes.
 
 A library lives as long as its `Library` object: whoever holds an address holds the library (dropping one that is still called
-segfaults, and ORC never lets a name be used twice). Objects may refer to memcpy, memmove and memset and to nothing else.
+segfaults, and ORC never lets a name be used twice). Objects of the emitter need memcpy, memmove and memset and nothing else.
 """
 
 from __future__ import annotations
