@@ -60,9 +60,7 @@ def shared_dims(ops: Sequence[Loops], *, match_unnamed: bool = False) -> tuple[l
     number: dict[int, int] = {}
     for node in range(len(classes.parent)):
         number.setdefault(classes.find(node), len(number))
-    dims = [
-        tuple(number[classes.find(start + l)] for l in range(len(loops.extents))) for start, loops in zip(classes.first, ops)
-    ]
+    dims = [tuple(number[classes.find(start + l)] for l in range(len(loops.extents))) for start, loops in zip(classes.first, ops)]
     return dims, tuple(classes.extent[root] for root in number)
 
 

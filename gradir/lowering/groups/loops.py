@@ -87,7 +87,7 @@ def extents_of(type_: Attribute) -> tuple[Extent, ...]:
 def loops_of(op: Operation, fills: Mapping[SSAValue, SSAValue] | None = None) -> Loops:
     """The facts of `op`; `fills` maps a memref to the scalar that was filled into it (level 3 only)."""
     assert isinstance(op, linalg.GenericOp) and len(op.outputs) == 1, f"{op.name} is not a linalg.generic with one output"
-    maps = [cast("AffineMap", m.data) for m in op.indexing_maps.data]
+    maps = [m.data for m in op.indexing_maps.data]
     block = op.body.block
     destination = op.outputs[0]
     output_loops = pure_dims(maps[-1])

@@ -1,0 +1,57 @@
+"""Constants, counters, empty tensors, and the names of run-time sizes. None of the first two reaches memory unless it must."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.ir import SSAValue
+
+from gradir.dialects import nd
+from gradir.dialects.types import element_of, shape_of
+from gradir.dialects.upstream import tensor as tensors
+from gradir.lowering.convert_nd_to_linalg.elements import lowered
+from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.rules import lowers
+from gradir.lowering.convert_nd_to_linalg.views import IOTA, View, dim
+
+
+@lowers(nd.ConstantOp)
+def lower_constant(lowering: Lowering, op: nd.ConstantOp) -> View:
+    """A splat is a scalar; a list or a resource one `arith.constant dense` at the function's entry."""
+    value, element = op.value, element_of(op.result)
+    if isinstance(value, FloatAttr | IntegerAttr):
+        return View(value, (), element)
+    shape = shape_of(op.result)
+    if 0 in shape:
+        return lowering.whole(lowering.nests.empty(element, shape), element)
+    type_: Any = lowered(op.result.type)
+    data = cast("Any", value).data if isinstance(value, DenseIntOrFPElementsAttr) else BytesAttr(value.array.tobytes())
+    dense = DenseIntOrFPElementsAttr(type_, data)
+    return lowering.whole(lowering.constant(dense), element)
+
+
+@lowers(nd.IotaOp)
+def lower_iota(lowering: Lowering, op: nd.IotaOp) -> View:
+    """`result[i] = i[dim]`"""
+    lowering.learn_sizes(shape_of(op.result), op.sizes)
+    return View(IOTA, (dim(op.number("dim")),), element_of(op.result))
+
+
+@lowers(nd.EmptyOp)
+def lower_empty(lowering: Lowering, op: nd.EmptyOp) -> View:
+    """The run-time sizes are operands, so that a size without a name is fine."""
+    lowering.learn_sizes(shape_of(op.result), op.sizes)
+    sizes = [lowering.scalar(size) for size in op.sizes]
+    return lowering.whole(lowering.builder(tensors.EmptyOp, sizes, (lowered(op.result.type),)), element_of(op.result))
+
+
+@lowers(nd.SymbolOp)
+def lower_symbol(lowering: Lowering, op: nd.SymbolOp) -> SSAValue:
+    return lowering.size_of(op.sym.data)
+
+
+@lowers(nd.BindOp)
+def lower_bind(lowering: Lowering, op: nd.BindOp) -> None:
+    """From here on, and in the regions that follow, the name has this value."""
+    lowering.sizes[op.sym.data] = lowering.scalar(op.value)

@@ -1,0 +1,105 @@
+"""Row-major reshapes of tensors in memory: which neighbouring dimensions merge and which split, and the two ops that say so.
+
+`tensor.collapse_shape` and `tensor.expand_shape` never copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
+
+from gradir.dialects.types import Dim, Shape
+from gradir.lowering.convert_nd_to_linalg.nests import Nests
+
+
+class Run(NamedTuple):
+    """Neighbouring dimensions before and after with one product of sizes."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def runs(before: Shape, after: Shape, *, units: bool) -> list[Run] | None:
+    """The finest runs of a reshape; sizes with names match only themselves. `units`: dimensions of size 1 take part, else they are left out.
+
+    None when named sizes do not line up.
+    """
+    old = [d for d, n in enumerate(before) if units or n != 1]
+    new = [d for d, n in enumerate(after) if units or n != 1]
+    found: list[Run] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        a, b = [old[i]], [new[j]]
+        i, j = i + 1, j + 1
+        while not _equal(before, a, after, b):
+            if _smaller(before, a, after, b) and i < len(old):
+                a.append(old[i])
+                i += 1
+            elif j < len(new):
+                b.append(new[j])
+                j += 1
+            else:
+                return None
+        found.append(Run(tuple(a), tuple(b)))
+    rest_old, rest_new = old[i:], new[j:]  # sizes 1 at the end join the last run
+    if rest_old or rest_new:
+        if found:
+            last = found.pop()
+            found.append(Run((*last.before, *rest_old), (*last.after, *rest_new)))
+        else:
+            found.append(Run(tuple(rest_old), tuple(rest_new)))
+    return found
+
+
+def _product(shape: Shape, dims: Sequence[int]) -> tuple[int, tuple[Dim, ...]]:
+    number, names = 1, list[Dim]()
+    for d in dims:
+        size = shape[d]
+        if isinstance(size, int):
+            number *= size
+        elif isinstance(size, str):
+            names += size.split("*")
+        else:
+            names.append(size)
+    return number, tuple(sorted(names, key=str))
+
+
+def _equal(before: Shape, a: Sequence[int], after: Shape, b: Sequence[int]) -> bool:
+    return _product(before, a) == _product(after, b)
+
+
+def _smaller(before: Shape, a: Sequence[int], after: Shape, b: Sequence[int]) -> bool:
+    """Whether the run on the left has to grow."""
+    (n, names), (m, others) = _product(before, a), _product(after, b)
+    return n < m if names == others else len(names) < len(others)
+
+
+def total(sizes: Sequence[Dim]) -> Dim:
+    """The product as a size."""
+    number = 1
+    names: list[str] = []
+    for n in sizes:
+        if isinstance(n, int):
+            number *= n
+        elif n is not None:
+            names.append(n)
+    return number if not names else "*".join(names) if number == 1 else None
+
+
+def reshape_in_memory(nests: Nests, base: SSAValue, before: Shape, after: Shape) -> SSAValue:
+    """`base` (of shape `before`) in shape `after`: collapse to one dimension a run, then expand."""
+    if before == after:
+        return base
+    found = runs(before, after, units=True)
+    if found is None:
+        found = [Run(tuple(range(len(before))), tuple(range(len(after))))]
+    if any(not run.before or not run.after for run in found):  # to or from rank 0
+        return nests.collapse(base, [], ()) if before else nests.expand(base, [], after)
+    middle = tuple(total([before[d] for d in run.before]) for run in found)
+    if len(middle) < len(before):
+        base = nests.collapse(base, [run.before for run in found], middle)
+    if len(after) > len(middle):
+        base = nests.expand(base, [run.after for run in found], after)
+    return base

@@ -1,0 +1,137 @@
+"""Ops that only move elements. Transpose, broadcast, reverse, slice and most reshapes are views; pad and concatenate write slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from gradir.dialects import nd
+from gradir.dialects.types import Shape, element_of, rank_of, shape_of
+from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.nests import Offset
+from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
+from gradir.lowering.convert_nd_to_linalg.rules import lowers
+from gradir.lowering.convert_nd_to_linalg.slices import slice_view
+from gradir.lowering.convert_nd_to_linalg.views import View, dim, dims
+
+TO_END = -1
+
+
+@lowers(nd.TransposeOp)
+def lower_transpose(lowering: Lowering, op: nd.TransposeOp) -> View:
+    """`result[i] = operand[j]` with `j[perm[d]] = i[d]`."""
+    perm = op.numbers("perm")
+    return lowering.view(op.operand).over([dim(perm.index(d)) for d in range(len(perm))])
+
+
+@lowers(nd.BroadcastOp)
+def lower_broadcast(lowering: Lowering, op: nd.BroadcastOp) -> View:
+    """`result[i] = operand[j]` with `j[k] = i[dims[k]]`."""
+    lowering.learn_sizes(shape_of(op.result), op.sizes)
+    return lowering.view(op.operand).over(dims(*op.numbers("dims")))
+
+
+@lowers(nd.ReverseOp)
+def lower_reverse(lowering: Lowering, op: nd.ReverseOp) -> View:
+    """`result[i] = operand[size - 1 - i]` along dims."""
+    view, shape, reversed_dims = lowering.view(op.operand), shape_of(op.operand), op.numbers("dims")
+    sizes = [shape[d] for d in reversed_dims if view.uses(d)]
+    if not all(isinstance(n, int) for n in sizes):
+        return _reverse_by_reading(lowering, op)
+    return view.over([dim(d, -1, cast("int", n) - 1) if d in reversed_dims and view.uses(d) else dim(d) for d, n in enumerate(shape)])
+
+
+def _reverse_by_reading(lowering: Lowering, op: nd.ReverseOp) -> View:
+    """A run-time size is no constant of an index map: each element reads its mirror image."""
+    from_end = {d: lowering.nests.last(lowering.size(op.operand, d)) for d in op.numbers("dims")}
+    return lowering.whole(lowering.nests.mirrored(lowering.tensor(op.operand), from_end, element_of(op.result)), element_of(op.result))
+
+
+@lowers(nd.ReshapeOp)
+def lower_reshape(lowering: Lowering, op: nd.ReshapeOp) -> View:
+    return reshape_view(lowering, lowering.view(op.operand), shape_of(op.operand), shape_of(op.result))
+
+
+@lowers(nd.SliceOp)
+def lower_slice(lowering: Lowering, op: nd.SliceOp) -> View:
+    """`result[i] = operand[start + i * stride]`."""
+    return slice_view(
+        lowering, lowering.view(op.operand), shape_of(op.operand), op.numbers("start"), shape_of(op.result), op.numbers("stride")
+    )
+
+
+@lowers(nd.PadOp)
+def lower_pad(lowering: Lowering, op: nd.PadOp) -> View:
+    low, high, interior = (op.numbers(p) for p in ("low", "high", "interior"))
+    return pad_view(
+        lowering, lowering.view(op.operand), shape_of(op.operand), lowering.view(op.value), shape_of(op.result), low, high, interior
+    )
+
+
+def pad_view(
+    lowering: Lowering,
+    view: View,
+    shape: Shape,
+    value: View,
+    result: Shape,
+    low: Sequence[int],
+    high: Sequence[int],
+    interior: Sequence[int],
+) -> View:
+    """`result[low + i * (interior + 1)] = view[i]`, elsewhere `value`, in the memory order of the view's base.
+
+    Negative edges leave elements out first. Only dimensions that grow need a known size: nothing else is computed from one.
+    """
+    if not any(low) and not any(high) and not any(interior):
+        return view
+    offsets, kept, places = [], list[object](), list[int]()
+    for d, n in enumerate(shape):
+        step = interior[d] + 1
+        first = max(0, -(low[d] // step)) if low[d] < 0 else 0
+        if isinstance(n, int):
+            size = cast("int", result[d])
+            last = min(n - 1, (size - 1 - low[d]) // step)
+            kept.append(max(0, last - first + 1))
+        else:
+            kept.append(n if low[d] >= 0 and high[d] >= 0 else None)
+        offsets.append(first)
+        places.append(low[d] + first * step)
+    sizes = cast("Shape", tuple(kept))
+    if 0 in sizes:
+        return value.over(())
+    part = slice_view(lowering, view, shape, offsets, sizes, [1] * len(shape))
+    if sizes == tuple(result):
+        return part
+    positions = [part.position_of(d) for d in range(len(shape))]
+    if not part.is_tensor or None in positions or len(part.index) != len(shape):
+        part = lowering.whole(lowering.materialized(part, sizes), part.element)
+        positions = list(range(len(shape)))
+    order = sorted(range(len(shape)), key=lambda d: cast("int", positions[d]))  # dimensions in the base's order
+    frame = lowering.materialized(value.over(()), tuple(result[d] for d in order))
+    target: list[Offset] = [places[d] for d in order]
+    base = lowering.nests.insert_slice(
+        cast("SSAValue", part.base), frame, target, tuple(sizes[d] for d in order), [interior[d] + 1 for d in order]
+    )
+    return View(base, part.index, part.element)
+
+
+@lowers(nd.ConcatenateOp)
+def lower_concatenate(lowering: Lowering, op: nd.ConcatenateOp) -> View:
+    """Each input is inserted after the ones before it."""
+    axis, element = op.number("dim"), element_of(op.result)
+    inputs = [v for v in op.inputs if 0 not in shape_of(v)]
+    if len(inputs) == 1:
+        return lowering.view(inputs[0])
+    result = lowering.nests.empty(element, shape_of(op.result))
+    offset: Offset = 0
+    for value in inputs:
+        offsets: list[Offset] = [offset if d == axis else 0 for d in range(rank_of(value))]
+        result = lowering.nests.insert_slice(lowering.tensor(value), result, offsets, shape_of(value), [1] * rank_of(value))
+        size = shape_of(value)[axis]
+        if isinstance(offset, int) and isinstance(size, int):
+            offset += size
+        else:
+            offset = lowering.nests.add(offset, size if isinstance(size, int) else lowering.size(value, axis))
+    return lowering.whole(result, element)

@@ -1,0 +1,115 @@
+"""Templates: private functions already made of loops, for ops whose writes no loop nest of linalg describes (scatter).
+
+Destination-passing like every kernel: the last argument is the result's tensor, of which nothing is read. Equal requests share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, TemplateAttr
+from gradir.dialects.types import shape_of
+from gradir.dialects.upstream import arith, func, scf
+from gradir.dialects.upstream import tensor as tensors
+from gradir.ir.builder import Builder, new_function
+from gradir.lowering.convert_nd_to_linalg.nests import INDEX
+
+TemplateBody = Callable[["LoopBuilder", Sequence[SSAValue]], SSAValue]
+"""`body(loops, arguments)` -> the finished destination; the destination is the last argument."""
+
+
+class Templates:
+    """The templates of a module, by what they do."""
+
+    def __init__(self, taken: Sequence[str]) -> None:
+        self.functions: list[func.FuncOp] = []
+        self._names: dict[Any, str] = {}
+        self._taken = set(taken)
+
+    def call(
+        self, builder: Builder, name: str, key: Any, operands: Sequence[SSAValue], destination: SSAValue, body: TemplateBody
+    ) -> SSAValue:
+        """A call of the template `name` for these operand types and `key`; built on first use."""
+        types = [v.type for v in (*operands, destination)]
+        identity = (name, key, tuple(types))
+        symbol = self._names.get(identity)
+        if symbol is None:
+            symbol = self._names[identity] = self._fresh(name)
+            self.functions.append(self._build(symbol, types, body, builder))
+        return builder(func.CallOp, (*operands, destination), (destination.type,), {"callee": SymbolRefAttr(symbol)})
+
+    def _fresh(self, name: str) -> str:
+        count = 0
+        while (symbol := f"{name}_{count}") in self._taken:
+            count += 1
+        self._taken.add(symbol)
+        return symbol
+
+    @staticmethod
+    def _build(symbol: str, types: Sequence[Attribute], body: TemplateBody, builder: Builder) -> func.FuncOp:
+        block = Block(arg_types=types)
+        inner = Builder(block, builder.loc)
+        result = body(LoopBuilder(inner), block.args)
+        inner(func.ReturnOp, (result,))
+        attributes = {KERNEL_ATTRIBUTE: TemplateAttr()}
+        return new_function(symbol, block, [result.type], private=True, attributes=attributes, loc=builder.loc)
+
+
+class LoopBuilder:
+    """Loops and element accesses on tensors that loops carry."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def index(self, value: int) -> SSAValue:
+        return self.builder(arith.ConstantOp, (), (INDEX,), {"value": IntegerAttr(value, INDEX)})
+
+    def size(self, tensor: SSAValue, d: int) -> SSAValue:
+        """The size of one dimension."""
+        n = shape_of(tensor)[d]
+        return self.index(n) if isinstance(n, int) else self.builder(tensors.DimOp, (tensor, self.index(d)), (INDEX,))
+
+    def sizes(self, tensor: SSAValue) -> list[SSAValue]:
+        """All sizes of a tensor."""
+        return [self.size(tensor, d) for d in range(len(shape_of(tensor)))]
+
+    def load(self, tensor: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
+        assert isinstance(tensor.type, TensorType)
+        return self.builder(tensors.ExtractOp, (tensor, *at), (tensor.type.element_type,))
+
+    def store(self, value: SSAValue, tensor: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
+        """The tensor with one element replaced."""
+        return self.builder(tensors.InsertOp, (value, tensor, *at), (tensor.type,))
+
+    def loops(
+        self,
+        counts: Sequence[SSAValue],
+        carried: Sequence[SSAValue],
+        body: Callable[[LoopBuilder, list[SSAValue], list[SSAValue]], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
+        """A nest of `scf.for` from 0 to each count; `body(loops, indices, carried)` gives the next carried values."""
+        if not counts:
+            return list(body(self, [], list(carried)))
+        zero, one = self.index(0), self.index(1)
+        block = Block(arg_types=[INDEX, *(v.type for v in carried)])
+        inner = LoopBuilder(self.builder.nested(block))
+
+        def rest(deeper: LoopBuilder, indices: list[SSAValue], values: list[SSAValue]) -> Sequence[SSAValue]:
+            return body(deeper, [block.args[0], *indices], values)
+
+        nexts = inner.loops(counts[1:], block.args[1:], rest)
+        inner.builder(scf.YieldOp, nexts)
+        loop = self.builder.op(scf.ForOp, (zero, counts[0], one, *carried), [v.type for v in carried], regions=[Region(block)])
+        return list(loop.results)
+
+    def when(self, condition: SSAValue, then: Callable[[LoopBuilder], SSAValue], otherwise: SSAValue) -> SSAValue:
+        """`condition ? then() : otherwise`, evaluating `then` only where the condition holds."""
+        yes, no = Block(), Block()
+        inner = LoopBuilder(self.builder.nested(yes))
+        inner.builder(scf.YieldOp, (then(inner),))
+        self.builder.nested(no)(scf.YieldOp, (otherwise,))
+        return self.builder(scf.IfOp, (condition,), (otherwise.type,), regions=[Region(yes), Region(no)])
