@@ -41,6 +41,7 @@ from xdsl.ir.affine import (
 
 from gradir.dialects.upstream import arith, memref, scf, vector
 from gradir.ir.builder import Builder
+from gradir.lowering.schedules.machine import element_bytes
 
 Index: TypeAlias = int | SSAValue
 """An index that is known (a Python int) or computed."""
@@ -101,13 +102,6 @@ def strides_of(kind: MemRefType[Any]) -> tuple[int | None, ...]:
         strides.append(step)
         step = None if step is None or size == DYNAMIC_INDEX else step * size
     return tuple(reversed(strides))
-
-
-def element_bytes(element: Attribute) -> int:
-    """Bytes of one element in memory; a boolean takes one."""
-    if isinstance(element, IndexType):
-        return 8
-    return max(1, element.bitwidth // 8)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]  number types have it
 
 
 Carry: TypeAlias = Callable[["LoopBuilder", SSAValue, list[SSAValue]], Sequence[SSAValue]]

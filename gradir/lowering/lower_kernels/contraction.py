@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -22,7 +23,7 @@ from gradir.dialects.upstream import arith, math, vector
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind, compute
 from gradir.lowering.lower_kernels.bodies import KINDS
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, element_bytes
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.collapse import collapse
 from gradir.lowering.lower_kernels.panels import pack_panel, panel_operand
 from gradir.lowering.lower_kernels.tiles import (
@@ -36,9 +37,11 @@ from gradir.lowering.lower_kernels.tiles import (
     uses,
     write,
 )
-from gradir.lowering.schedules.contraction import even_split
-from gradir.lowering.schedules.machine import Machine
+from gradir.lowering.schedules.contraction import UNKNOWN, even_split, tile_of
+from gradir.lowering.schedules.machine import Machine, element_bytes
 
+LARGE_WORK = 1 << 24
+"""Multiply-adds from which on a second height of tile is worth its compile time."""
 UNROLLED = 4
 """An innermost k loop of at most this many steps is written out."""
 
@@ -98,16 +101,15 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     around = tuple(d for d in others if d not in rows_around)
     k = tuple(d for d in range(len(space.extents)) if d in core.reduced and space.extents[d] != 1)
     schedule = kernel.schedule
-    tile = schedule.field("tile") or default_tile(machine, core)
+    tile = schedule.field("tile")
+    if len(tile) < 2:
+        rows, width = space.extents[row] if row is not None else 1, space.extents[n]
+        known = [e if isinstance(e, int) else UNKNOWN for e in (rows, width)]
+        tile = tile_of(machine, element_bytes(core.element), *known)
     height = 1 if row is None else tile[0]
     pack = 1 in schedule.field("pack") and n not in used_a
     parallel = next((space.place[d] for d in schedule.field("parallel") if d in space.place), None)
     return Plan(space, core, epilogue, a, b, n, row, around, rows_around, k, height, tile[1], pack, parallel)
-
-
-def default_tile(machine: Machine, core: BoundOp) -> tuple[int, int]:
-    """6 rows of two registers: 12 accumulators of the 16 registers of AVX2."""
-    return 6, 2 * machine.lanes_of(element_bytes(core.element))
 
 
 def _collapsed(kernel: Kernel, space: Space, group: Group) -> Space:
@@ -128,7 +130,7 @@ def _collapsed(kernel: Kernel, space: Space, group: Group) -> Space:
 
 
 def _row_dim(space: Space, core: BoundOp, a: int, b: int, output: Sequence[int], n: int) -> int | None:
-    """The dimension of the tile's rows: along a and not along b, the innermost that is long enough, else the longest."""
+    """The dimension of the tile's rows: along a and not along b, the innermost that splits evenly, else the longest."""
     used_a, used_b = uses(core.inputs[a].map), uses(core.inputs[b].map)
     found = [d for d in output if d != n and d in used_a and d not in used_b]
     if not found and n in used_a:
@@ -140,7 +142,8 @@ def _row_dim(space: Space, core: BoundOp, a: int, b: int, output: Sequence[int],
         extent = space.extents[d]
         return extent if isinstance(extent, int) else 1 << 30
 
-    return next((d for d in reversed(found) if length(d) >= 4), max(found, key=length))
+    even = (d for d in reversed(found) if any(length(d) % size == 0 for size in (4, 5, 6)))
+    return next(even, max(found, key=length))
 
 
 class _Generator:
@@ -159,6 +162,8 @@ class _Generator:
         if set(factors) != {0, 1}:
             raise NotCovered("a product of other than the two operands")
         self.factor = factors
+        known = [e if isinstance(e, int) else UNKNOWN for e in plan.space.extents]
+        self.least_height = plan.height - plan.height // 3 if prod(known) < LARGE_WORK else plan.height - plan.height // 6
 
     def run(self) -> None:
         self._around(self.kernel.b, list(self.plan.around), self.space.origin)
@@ -230,7 +235,7 @@ class _Generator:
             return
         extent = self.space.extents[row]
         if isinstance(extent, int):
-            for start, tiles, size in even_split(extent, height):
+            for start, tiles, size in even_split(extent, height, self.least_height):
                 self._loop(
                     b,
                     row,

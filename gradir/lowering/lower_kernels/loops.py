@@ -16,8 +16,9 @@ from xdsl.ir import Attribute, SSAValue
 from gradir.dialects.upstream import arith, linalg
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind_op, compute
 from gradir.lowering.lower_kernels.bodies import combine, is_plain, narrowed, widened
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, element_bytes
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Tile, powers_of_two, read, stride_along, write
+from gradir.lowering.schedules.machine import element_bytes
 
 LONGEST_F32_SUM = 32
 

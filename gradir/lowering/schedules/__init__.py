@@ -1,1 +1,22 @@
-"""Heuristics per kind of kernel: which tile, blocks, packing and parallel loops fit a group of ops and a machine."""
+"""Heuristics per kind of kernel: which tile, packing and parallel loops fit a group of ops and a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gradir.dialects.kernel import Schedule
+from gradir.lowering.groups import Group
+from gradir.lowering.schedules.contraction import schedule_contraction
+from gradir.lowering.schedules.elementwise import schedule_elementwise
+from gradir.lowering.schedules.loops import schedule_loops
+from gradir.lowering.schedules.machine import Machine, machine_of
+from gradir.lowering.schedules.rows import schedule_rows
+
+HEURISTICS: Mapping[str, Callable[[Group, Machine], Schedule]] = {
+    "contraction": schedule_contraction,
+    "elementwise": schedule_elementwise,
+    "rows": schedule_rows,
+    "loops": schedule_loops,
+}
+
+__all__ = ["HEURISTICS", "Machine", "machine_of"]

@@ -1,19 +1,95 @@
-"""Schedules of contractions: the register tile, packing, and the loop that threads share."""
+"""Schedules of contractions: the register tile, packing, and the loop that threads share.
+
+Measured on AVX2 (16 registers): 6, 5 or 4 rows of two registers run equally fast once the column operand is packed, so a height that
+divides the rows is preferred; unpacked rows that lie a multiple of 512 bytes apart fight for the same cache sets.
+"""
 
 from __future__ import annotations
 
+from math import prod
 
-def even_split(n: int, most: int) -> list[tuple[int, int, int]]:
+from gradir.dialects.kernel import ContractionAttr
+from gradir.lowering.groups import Group
+from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
+
+UNKNOWN = 128
+"""What a size that only the run knows is taken for."""
+PARALLEL_WORK = 8_000_000
+"""Multiply-adds from which on a second thread pays."""
+CONFLICT_BYTES = 512
+PAGE_BYTES = 2048
+
+
+def even_split(n: int, most: int, least: int) -> list[tuple[int, int, int]]:
     """`n` rows as (start, count, size) runs of tiles of at most `most` rows that differ by one row at most.
 
-    A size between 2/3 of `most` and `most` that divides `n` is preferred: one micro-kernel instead of two.
+    A size from `least` on that divides `n` is preferred: one micro-kernel instead of two.
     """
     if n <= 0:
         return []
-    for size in range(most, 2 * most // 3, -1):
+    for size in range(most, max(least, 2) - 1, -1):
         if n % size == 0:
             return [(0, n // size, size)]
     count = -(-n // most)
     small, larger = divmod(n, count)
     runs = [(0, larger, small + 1), (larger * (small + 1), count - larger, small)]
     return [r for r in runs if r[1] > 0]
+
+
+def most_rows(machine: Machine) -> int:
+    """Rows of two registers that leave room for a row of the other operand and a broadcast element: 6 of 16, 12 of 32 registers."""
+    return max(2, min(12, (machine.registers - 4) // 2))
+
+
+def tile_of(machine: Machine, element_bytes: int, rows: int, columns: int) -> tuple[int, int]:
+    """(rows, columns) of the register tile: as many accumulators as the registers hold, whatever the shape of the output."""
+    lanes = machine.lanes_of(element_bytes)
+    most = most_rows(machine)
+    if rows == 1:
+        return 1, _power_of_two(columns, lanes, 8 * lanes)
+    if rows == 2:
+        return 2, _power_of_two(columns, lanes, 4 * lanes)
+    if columns <= lanes:
+        return 2 * most, lanes
+    return most, 2 * lanes
+
+
+def _power_of_two(columns: int, least: int, most: int) -> int:
+    width = least
+    while width < most and 2 * width <= columns:
+        width *= 2
+    return width
+
+
+def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
+    """The schedule of a contraction, from the group's roles and extents and the machine."""
+    roles = group.contraction
+    assert roles is not None
+    core = group.ops[roles.index]
+    size = bytes_of(core.output)
+    extents = [extent_or(e, UNKNOWN) for e in group.extents]
+    last = next((d for d in reversed(group.space) if extents[d] != 1), None)
+    if last in roles.m:  # the operand that varies along the output's last dimension gives the columns
+        rows_dims, column_dims = roles.n, roles.m
+    else:
+        rows_dims, column_dims = roles.m, roles.n
+    rows = prod(extents[d] for d in rows_dims)
+    columns = extents[last] if last is not None else 1
+    tile = tile_of(machine, size, rows, columns)
+    reads_columns = core.inputs[1 if column_dims is roles.n else 0]
+    contiguous = _is_last_dim(core.dims, reads_columns, last)
+    row_bytes = columns * size
+    wide = columns > tile[1] and (row_bytes % CONFLICT_BYTES == 0 or row_bytes >= PAGE_BYTES)
+    pack = [1] if last in column_dims and (rows >= 32 and wide if contiguous else rows >= 8) else []
+    work = prod(extents)
+    parallel: list[int] = []
+    if machine.threads > 1 and work >= PARALLEL_WORK:
+        order = [*roles.batch, *([last] if last is not None and columns // tile[1] >= 2 * machine.threads else []), *rows_dims]
+        parallel = [d for d in order if extents[d] >= 2 * machine.threads][:1]
+    return ContractionAttr.of(tile=tile, pack=pack, parallel=parallel)  # pyright: ignore[reportReturnType]  `of` makes its own class
+
+
+def _is_last_dim(dims: tuple[int, ...], operand: tuple[object, object], dim: int | None) -> bool:
+    """Does the operand's last dimension run along group dimension `dim`?"""
+    results = getattr(operand[1], "results", ())
+    return bool(results) and {dims[l] for l in results[-1].used_dims()} == {dim}

@@ -1,10 +1,12 @@
-"""What schedules need to know of a CPU, read from the module's `#target.cpu`."""
+"""What schedules need to know of a CPU, read from the module's `#target.cpu`, and of types."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
+from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr
 
@@ -30,3 +32,20 @@ def machine_of(module: ModuleOp) -> Machine:
     if not isinstance(target, CpuTargetAttr):
         return Machine()
     return Machine(target.vector, target.registers, target.threads, target.l1, target.l2)
+
+
+def element_bytes(element: Attribute) -> int:
+    """Bytes of one element in memory; a boolean takes one."""
+    if isinstance(element, IndexType):
+        return 8
+    return max(1, cast("Any", element).bitwidth // 8)
+
+
+def bytes_of(value: SSAValue) -> int:
+    """Bytes of one element of a tensor or memref."""
+    return element_bytes(cast("TensorType[Any] | MemRefType[Any]", value.type).element_type)
+
+
+def extent_or(extent: int | str | None, otherwise: int) -> int:
+    """A known extent, or what to take an unknown one for."""
+    return extent if isinstance(extent, int) else otherwise

@@ -1,0 +1,28 @@
+"""Schedules of elementwise kernels: vectors of a few registers, blocks for threads when the space is large."""
+
+from __future__ import annotations
+
+from math import prod
+
+from gradir.dialects.kernel import ElementwiseAttr
+from gradir.lowering.groups import Group
+from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
+
+REGISTERS = 2
+"""Registers per vector value: enough to hide latencies, few enough for bodies with many live values."""
+PARALLEL_BYTES = 2 << 20
+"""Memory traffic from which on a second thread pays."""
+UNKNOWN = 1024
+
+
+def schedule_elementwise(group: Group, machine: Machine) -> ElementwiseAttr:
+    """tile = [elements of a step]; block = [elements of a task] and parallel = [the outermost dimension] when there is much to move."""
+    widest = max(bytes_of(o.output) for o in group.ops)
+    lanes = machine.lanes_of(widest)
+    registers = REGISTERS if len(group.ops) <= 12 else 1
+    extents = [extent_or(group.extents[d], UNKNOWN) for d in group.space]
+    traffic = prod(extents) * widest * (1 + len(group.ops))
+    fields = {"tile": [lanes * registers]}
+    if machine.threads > 1 and traffic >= PARALLEL_BYTES and group.space:
+        fields["parallel"] = [group.space[0]]
+    return ElementwiseAttr.of(**fields)  # pyright: ignore[reportReturnType]  `of` makes its own class
