@@ -6,6 +6,7 @@ info it would appear twice and nothing could parse it.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable
 from io import StringIO
 
@@ -13,6 +14,9 @@ from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
+
+CONTEXT_MODULE = "gradir.dialects.registry"
+"""Where dialects with resources are found: by name, since this folder stays below `gradir.dialects`."""
 
 MAX_SHOWN = 400
 """Characters of an op that a message shows."""
@@ -40,9 +44,13 @@ class OneOpPrinter(LocPrinter):
 
 
 def print_op(op: Operation, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """The text of `op` and all in it, without a final newline."""
+    """The text of `op` and all in it, without a final newline; behind a whole module the data of the resources that it names."""
     stream = StringIO()
-    LocPrinter(stream=stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(op)
+    printer = LocPrinter(stream=stream, print_generic_format=generic, print_debuginfo=debuginfo)
+    printer.print_op(op)
+    if printer._dialect_resources and op.parent is None:
+        context = getattr(importlib.import_module(CONTEXT_MODULE), "make_context")()
+        printer.print_metadata([context.get_dialect(name) for name in printer._dialect_resources])
     return stream.getvalue()
 
 
