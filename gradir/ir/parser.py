@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NoneAttr, StringAttr
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
-from xdsl.parser import Parser
+from xdsl.ir import Attribute, AttributeInvT, BlockArgument, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
@@ -33,6 +34,7 @@ class LocParser(Parser):
         self._line_offset = line_offset
         self._file = StringAttr(name)
         self._op_starts: list[int] = []  # of the ops being parsed, outermost first
+        self._forward_uses: dict[str, Span] = {}  # where a value that is not defined yet was first used
         self._early_aliases: set[str] = set()
         self._define_location_aliases(text)
 
@@ -43,7 +45,13 @@ class LocParser(Parser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         empty = self._current_token.kind == MLIRTokenKind.EOF  # an empty file is an empty module, as for mlir-opt
-        module = ModuleOp([]) if empty else super().parse_module(allow_implicit_module)
+        try:
+            module = ModuleOp([]) if empty else super().parse_module(allow_implicit_module)
+        except ParseError as error:
+            if not error.msg.startswith("values used but not defined"):
+                raise
+            name = next(iter(self.forward_ssa_references))  # xDSL reports them at the end of the file
+            raise ParseError(self._forward_uses[name], f"use of undefined value %{name}") from error
         if module.location is UNKNOWN_LOC:
             module.location = file_location(self._file, 0, 0)  # mlir-opt's location of an implicit module
         return module
@@ -64,6 +72,11 @@ class LocParser(Parser):
             op.location = self.location_at(start)
         return op
 
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
+        if operand.operand_name not in self.ssa_values:
+            self._forward_uses.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
+
     def _get_op_by_name(self, name: str) -> type[Operation]:
         if found := self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack):
             return found
@@ -78,6 +91,24 @@ class LocParser(Parser):
         for value in values:
             if isinstance(value, BlockArgument) and value.location is UNKNOWN_LOC:
                 value.location = self.location_at(span.start)
+
+    def raise_error(self, msg: str, at_position: Any = None, end_position: Any = None) -> NoReturn:
+        if at_position is None and end_position is None:
+            at_position = self._end_of_previous_line()
+        super().raise_error(msg, at_position, end_position)  # pyright: ignore[reportArgumentType, reportCallIssue]  (xDSL's overloads)
+
+    def _end_of_previous_line(self) -> int | None:
+        """Where an error after the last token of a line belongs: there, not at the first token of a later line."""
+        text = self.lexer.input.content
+        line = bisect_right(self._line_starts, self._current_token.span.start) - 1
+        if text[self._line_starts[line] : self._current_token.span.start].strip():
+            return None
+        while line > 0:
+            line -= 1
+            code = text[self._line_starts[line] : self._line_starts[line + 1]].partition("//")[0].rstrip()
+            if code:
+                return self._line_starts[line] + len(code) - 1
+        return None
 
     # -- location aliases may stand behind their uses
 

@@ -239,17 +239,19 @@ class _Walk:
 
 
 def _reason(op: Operation, owner: Operation | Block, definition: Operation) -> str:
-    if not isinstance(owner, Block) and owner.parent is op.parent:
-        return "defined below this use"
-    around = op.parent_op()
-    while around is not None and around.parent_block() is not definition.parent_block():
-        if around.has_trait(IsolatedFromAbove):
-            return "defined outside of the isolated op around this use"
-        around = around.parent_op()
-    if around is not None and around is not definition and around.has_trait(IsolatedFromAbove):
+    """Why a value that `owner` defines (in or below `definition`) is not visible at `op`."""
+    block = owner if isinstance(owner, Block) else owner.parent
+    inner, isolated = op, False  # inner: the op around the use that stands in the region of the definition
+    while block is not None and inner.parent_region() is not block.parent:
+        around = inner.parent_op()
+        if around is None:
+            return "defined in a region that does not enclose this use"
+        isolated = isolated or around.has_trait(IsolatedFromAbove)
+        inner = around
+    if isolated:
         return "defined outside of the isolated op around this use"
-    if around is definition and not isinstance(owner, Block):
+    if inner is definition:
         return "used inside of the op that defines it"
-    if around is not None and not isinstance(owner, Block):
-        return "defined below the op around this use"
-    return "defined in a region that does not enclose this use, or in a block that does not dominate it"
+    if inner.parent is not block:
+        return "defined in a block that does not dominate it"
+    return "defined below this use" if inner is op else "defined below the op around this use"

@@ -58,7 +58,10 @@ def _unreachable(region: Region) -> int:
     tree = dominator_tree(entry)
     dead = [block for block in region.blocks if id(block) not in tree.reachable]
     for block in dead:
-        block.drop_all_references()
+        region.detach_block(block)
+    for block in dead:  # they may use each other's values in a circle
+        for op in block.ops:
+            op.drop_all_references()
     for block in dead:
-        region.detach_block(block).erase(safe_erase=False)
+        block.erase(safe_erase=False)
     return len(dead)
