@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _PYTHON = "gradir.frontends.python."
 _HOMES: dict[str, tuple[str, ...]] = {
-    _PYTHON + "jit": ("jit", "compile", "Compiled", "Spec"),
+    _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
     _PYTHON + "transforms": ("grad", "value_and_grad"),
     _PYTHON + "eager": ("eager",),
     _PYTHON + "arrays": ("Array",),

@@ -233,3 +233,27 @@ def compile(
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved."""
     jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache), frozenset())
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
+
+
+def bundle(
+    functions: Mapping[str, tuple[Callable[..., Any], Sequence[Any]]],
+    *,
+    target: str = "host",
+    threads: int = 0,
+    cache: bool | str | os.PathLike[str] = True,
+) -> Module:
+    """One module with several functions: name -> (function, arguments or `Spec`s). Its functions take and return flat arrays."""
+    trace = ModuleTrace()
+    trees: dict[str, tuple[str, str]] = {}
+    for name, (function, args) in functions.items():
+        leaves, structure = flatten(tuple(args))
+        named = functools.partial(_renamed, function)
+        named.__name__ = name  # pyright: ignore[reportAttributeAccessIssue]  (the symbol of the func.func)
+        names = argument_names(function, structure)
+        traced = trace_function(trace, named, [_placeholder(x) for x in leaves], structure, private=False, names=names)
+        trees[traced.name] = (str(structure), str(traced.structure))
+    return compile_module(trace.module, target=target, threads=threads or None, cache=cache, trees=trees)
+
+
+def _renamed(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)

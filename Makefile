@@ -1,0 +1,52 @@
+# Two commands are enough on a fresh machine with Python >= 3.11: `make demo` and `make test`. Both install into .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-full check docs bench bench-peers clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+demo: $(VENV)/.demo            ## train an MLP and a CNN on handwritten digits; results in build/
+	$(BIN)/python examples/digits/train.py
+
+test: $(VENV)/.test            ## the fixed sample of the test suite, with line coverage
+	$(BIN)/python -m pytest -n 2 --cov=gradir --cov-report=term:skip-covered -m 'not full'
+
+test-full: $(VENV)/.test       ## every test
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.dev            ## lint, types, layers, facets
+	$(BIN)/ruff check gradir tests examples bench
+	$(BIN)/ruff format --check gradir tests examples bench
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_facets.py
+
+docs: $(VENV)/.docs            ## the manual, in site/
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.demo           ## the table against numpy and whatever peers are installed
+	$(BIN)/python -m bench
+
+bench-peers:                   ## install the peers, each into its own venv under build/peers
+	$(PYTHON) bench/peers.py install
+
+clean:
+	rm -rf $(VENV) build site .pytest_cache .ruff_cache .hypothesis .coverage*
