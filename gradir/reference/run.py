@@ -1,0 +1,128 @@
+"""Running one function of a module on numpy arrays, at any of the levels 1 to 4.
+
+At levels 1 and 2 a function takes and returns tensors. At levels 3 and 4 an entry takes its inputs, then its outputs, then its arena; the attributes
+`gradir.inputs`, `gradir.results`, `gradir.arena` of the function say which is which, and the evaluator allocates what is not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from gradir.errors import GradirError
+from gradir.ir.passes import error_at
+from gradir.reference.buffers import View, allocate, check_type, holding, read
+from gradir.reference.machine import Machine, Value, Watcher
+from gradir.reference.tensors import bind_arguments
+from gradir.reference.values import dtype_of, whole
+
+Array = np.ndarray[Any, Any]
+
+DYNAMIC_ARENA = 1 << 24
+"""Bytes of an arena whose size only the program's size function knows."""
+
+
+def run(
+    module: ModuleOp,
+    entry: str,
+    inputs: Sequence[Array | None],
+    *,
+    result_shapes: Sequence[Sequence[int]] | None = None,
+    seed: int = 0,
+    watch: Watcher | None = None,
+) -> list[Array]:
+    """The results of `@entry` on `inputs`.
+
+    At level 3 and 4, without attributes that name outputs, `None` stands for a buffer that the function fills; those are the results. `result_shapes`
+    gives the sizes of outputs whose types have `?`. `seed` orders parallel loops. Raises `GradirError` OP1xx where the program has no meaning.
+    """
+    machine = Machine(module, seed=seed, watch=watch)
+    function = machine.function(entry)
+    if function is None or not function.body.blocks:
+        message = f"no function @{entry} with a body in the module"
+        raise GradirError(message, part="operator", code="OP114", function=f"@{entry}")
+    with np.errstate(all="ignore"):
+        if any(isinstance(argument.type, MemRefType) for argument in function.body.block.args):
+            return _run_buffers(machine, function, inputs, result_shapes)
+        return _run_values(machine, function, inputs)
+
+
+def _refuse(function: FuncOp, message: str, expected: str, found: str) -> GradirError:
+    return error_at(function, message, part="operator", code="OP114", expected=expected, found=found)
+
+
+def coerced(function: FuncOp, position: int, array: Any, type_: Any) -> Array:
+    """`array` in the dtype of `type_`; unsigned and signed integers of one width are the same bits."""
+    array, dtype = np.asarray(array), dtype_of(type_)
+    if array.dtype != dtype:
+        if {array.dtype.kind, dtype.kind} <= {"i", "u"} and array.dtype.itemsize == dtype.itemsize:
+            return array.view(dtype)
+        raise _refuse(function, f"input {position} has another element type", str(dtype), str(array.dtype))
+    shape = type_.get_shape() if hasattr(type_, "get_shape") else ()
+    if len(shape) != array.ndim or any(size not in (DYNAMIC_INDEX, found) for size, found in zip(shape, array.shape)):
+        raise _refuse(function, f"input {position} has another shape", str(type_), str(list(array.shape)))
+    return array
+
+
+def _run_values(machine: Machine, function: FuncOp, inputs: Sequence[Array | None]) -> list[Array]:
+    arguments = function.body.block.args
+    if len(inputs) != len(arguments):
+        raise _refuse(function, "wrong number of inputs", str(len(arguments)), str(len(inputs)))
+    values: list[Value] = [coerced(function, k, array, argument.type) for k, (array, argument) in enumerate(zip(inputs, arguments))]
+    values = [value[()] if value.ndim == 0 and not hasattr(argument.type, "get_shape") else value for value, argument in zip(values, arguments)]
+    machine.values = {}
+    bind_arguments(machine, function, [argument.type for argument in arguments], values)
+    results = machine.enter(function.body, values)
+    return [np.asarray(whole(machine, function.body.block.last_op or function, value)) for value in results]
+
+
+def _attribute(function: FuncOp, name: str) -> int | None:
+    value = function.attributes.get(name)
+    return int(value.value.data) if isinstance(value, IntegerAttr) else None
+
+
+def _run_buffers(
+    machine: Machine, function: FuncOp, inputs: Sequence[Array | None], result_shapes: Sequence[Sequence[int]] | None
+) -> list[Array]:
+    arguments = function.body.block.args
+    declared = _attribute(function, "gradir.results")
+    expected = len(arguments) if declared is None else _attribute(function, "gradir.inputs") or 0
+    if len(inputs) != expected:
+        raise _refuse(function, "wrong number of inputs", str(expected), str(len(inputs)))
+    views: list[Value] = []
+    outputs: list[View] = []
+    for k, argument in enumerate(arguments):
+        type_ = argument.type
+        array = inputs[k] if k < len(inputs) else None
+        if array is not None and not isinstance(type_, MemRefType):
+            views.append(coerced(function, k, array, type_)[()])
+        elif array is not None:
+            # an input is never written where outputs are declared; a bare kernel may update what it is given
+            view = holding(coerced(function, k, array, type_), f"input {k}", writable=declared is None)
+            views.append(check_type(machine, function, view, type_) if isinstance(type_, MemRefType) else view)
+        elif declared is not None and k >= expected + declared:
+            assert isinstance(type_, MemRefType)
+            size = type_.get_shape()[0]
+            views.append(allocate([DYNAMIC_ARENA if size == DYNAMIC_INDEX else size], dtype_of(type_), "the arena"))
+        else:
+            outputs.append(_output(function, k, type_, len(outputs), result_shapes))
+            views.append(outputs[-1])
+    machine.values = {}
+    machine.enter(function.body, views)
+    last = function.body.block.last_op or function
+    return [np.asarray(read(machine, last, view, view.everywhere())) for view in outputs]
+
+
+def _output(function: FuncOp, position: int, type_: Any, number: int, shapes: Sequence[Sequence[int]] | None) -> View:
+    if not isinstance(type_, MemRefType):
+        raise _refuse(function, f"argument {position} needs a value", str(type_), "None")
+    shape = list(type_.get_shape())
+    if DYNAMIC_INDEX in shape:
+        if shapes is None:
+            raise _refuse(function, f"output {number} has sizes that only the caller knows", "result_shapes", "None")
+        shape = list(shapes[number])
+    return allocate(shape, dtype_of(type_), f"output {number}")

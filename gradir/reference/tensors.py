@@ -1,0 +1,97 @@
+"""`nd`: each op's own `evaluate`. This module adds named sizes, and tensors that are not wholly defined.
+
+An op that only moves elements moves "is defined" along with them: its `evaluate` runs once on the elements and once on the flags.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.ir import Operation
+
+from gradir.dialects import nd
+from gradir.dialects.types import shape_of
+from gradir.reference.machine import Machine, Value, evaluates
+from gradir.reference.memory import sizes_of
+from gradir.reference.values import Partial, dtype_of, partial, parts, undefined, whole
+
+_MOVES: dict[str, tuple[int, ...]] = {
+    "nd.broadcast": (0,),
+    "nd.concatenate": (),
+    "nd.dynamic_slice": (0,),
+    "nd.dynamic_update_slice": (0, 1),
+    "nd.gather": (0,),
+    "nd.index_at": (0,),
+    "nd.pad": (0, 1),
+    "nd.reshape": (0,),
+    "nd.reverse": (0,),
+    "nd.select": (1, 2),
+    "nd.slice": (0,),
+    "nd.transpose": (0,),
+    "nd.update_at": (0, 1),
+}
+"""Ops that only move elements, and the operands that hold them (empty: all)."""
+
+_OPERATORS = [kind for kind in nd.Nd.operations if hasattr(kind, "evaluate")]
+
+
+def _plain(machine: Machine, op: Any, *values: Value) -> Value:
+    if op.name in _MOVES and any(isinstance(value, Partial) for value in values):
+        return _moved(machine, op, *values)
+    with np.errstate(all="ignore"):
+        result = op.evaluate(*(whole(machine, op, value) for value in values))
+    return tuple(result) if isinstance(result, tuple | list) else np.asarray(result)
+
+
+def _moved(machine: Machine, op: Any, *values: Value) -> Value:
+    """Data and flags through the same op; the flags travel as 0 and 1 in the data's dtype."""
+    dtype = dtype_of(op.results[0].type)
+    carriers = _MOVES[op.name] or range(len(values))
+    data = [value.array if isinstance(value, Partial) and k in carriers else whole(machine, op, value) for k, value in enumerate(values)]
+    flags = [parts(value)[1].astype(dtype) if k in carriers else value for k, value in enumerate(values)]
+    return partial(np.asarray(op.evaluate(*data)), np.asarray(op.evaluate(*flags)) != 0)
+
+
+evaluates(*_OPERATORS)(_plain)
+
+
+@evaluates(nd.EmptyOp)
+def _empty(_machine: Machine, op: nd.EmptyOp, *sizes: Value) -> Value:
+    type_: Any = op.results[0].type
+    return undefined(sizes_of(type_, sizes), dtype_of(type_))
+
+
+@evaluates(nd.SymbolOp)
+def _symbol(machine: Machine, op: nd.SymbolOp) -> Value:
+    name = _name(op)
+    if name not in machine.sizes:
+        machine.fail(op, "OP111", f"the size '{name}' has no value: no argument's type mentions it and no nd.bind gives it")
+    return np.int64(machine.sizes[name])
+
+
+@evaluates(nd.BindOp)
+def _bind(machine: Machine, op: nd.BindOp, value: Value) -> None:
+    bind(machine, op, _name(op), int(value))
+
+
+def _name(op: Operation) -> str:
+    name = op.properties["sym"]
+    assert isinstance(name, StringAttr)
+    return name.data
+
+
+def bind(machine: Machine, op: Operation, name: str, size: int) -> None:
+    """Give a named size its value in the current function."""
+    if machine.sizes.setdefault(name, size) != size:
+        machine.fail(op, "OP111", f"the size '{name}' has two values", expected=str(machine.sizes[name]), found=str(size))
+
+
+def bind_arguments(machine: Machine, op: Operation, types: Any, arguments: Any) -> None:
+    """Give the named sizes in the arguments' types the sizes of the arguments."""
+    for type_, argument in zip(types, arguments, strict=True):
+        if isinstance(type_, TensorType):
+            for name, size in zip(shape_of(type_), np.shape(argument.array if isinstance(argument, Partial) else argument)):
+                if isinstance(name, str):
+                    bind(machine, op, name, size)
