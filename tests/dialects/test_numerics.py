@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from build import evaluate, f32
+
 from gradir.dialects import nd
 from gradir.dialects.types import element_type, tensor
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -167,8 +167,8 @@ class WindowKind(StrEnum):
 
 
 @irdl_attr_definition
-class WindowKindAttr(EnumAttribute[WindowKind]):
-    """`#nd.window_kind<max>`"""
+class WindowKindAttr(EnumAttribute[WindowKind], SpacedOpaqueSyntaxAttribute):
+    """`#nd<window_kind max>`"""
 
     name = "nd.window_kind"
 

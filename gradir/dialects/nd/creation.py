@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, IntegerType, StringAttr, TensorType
@@ -13,7 +14,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike
 from xdsl.utils.exceptions import VerifyException
 
-from gradir.dialects.nd.base import I64, TENSOR, NdOp, new
+from gradir.dialects.nd.base import I64, TENSOR, NdOp, Sample, new
 from gradir.dialects.nd.checks import check_dims, check_element
 from gradir.dialects.nd.resource import ResourceAttr, print_resource, read_resource
 from gradir.dialects.nd.shape import check_sizes, parse_sizes, print_sizes
@@ -276,6 +277,11 @@ class BindOp(IRDLOperation):
         printer.print_string(" as ")
         printer.print_string_literal(self.sym.data)
         printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def samples(cls) -> tuple[Sample, ...]:
+        """Small valid uses."""
+        return import_module("gradir.dialects.nd.samples.creation").samples_of(cls)
 
     def verify_(self) -> None:
         if not self.sym.data:

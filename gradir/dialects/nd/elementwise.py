@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import i1
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -375,8 +375,8 @@ class Direction(StrEnum):
 
 
 @irdl_attr_definition
-class DirectionAttr(EnumAttribute[Direction]):
-    """`#nd.direction<lt>`"""
+class DirectionAttr(EnumAttribute[Direction], SpacedOpaqueSyntaxAttribute):
+    """`#nd<direction lt>`"""
 
     name = "nd.direction"
 

@@ -15,8 +15,9 @@ def gather(op: Any, x: Array, indices: Array) -> Array:
     size = x.shape[dim]
     if size == 0 and indices.size:
         raise ValueError(f"nd.gather: dimension {dim} has size 0: no element to read for {indices.size} indices")
-    inside = np.clip(indices.astype(np.object_), 0, max(size - 1, 0)).astype(np.int64)  # as mathematical integers, whatever their type
-    return np.take(x, inside, axis=dim)
+    wide = indices.astype(np.uint64 if indices.dtype.kind == "u" else np.int64)
+    inside = np.clip(wide, wide.dtype.type(0), wide.dtype.type(max(size - 1, 0)))
+    return np.asarray(np.take(x, inside.astype(np.int64), axis=dim))
 
 
 def scatter_add(op: Any, x: Array, indices: Array, updates: Array) -> Array:

@@ -1,0 +1,1 @@
+"""Small valid inputs of every op, from which value tests, gradient tests and the op reference are generated. One file per family."""
