@@ -20,7 +20,6 @@ EXPORTS = (
     "gradir.call",
     "gradir.parallel_for",
     "gradir.pool",
-    "gradir.pool_lock",
     "gradir.pool_unlock",
     "gradir.release",
     "gradir.threads_reset",
@@ -40,7 +39,6 @@ class Native:
         self.allocate: Callable[[int], int | None] = lambda nbytes: allocate(None, nbytes, 64)
         self.release: Callable[[int], None] = lambda address: release(None, address)
         self.trim: Callable[[], None] = self._function(void, "gradir.trim")
-        self.pool_lock: Callable[[], None] = self._function(void, "gradir.pool_lock")
         self.pool_unlock: Callable[[], None] = self._function(void, "gradir.pool_unlock")
         self.threads_reset: Callable[[], None] = self._function(void, "gradir.threads_reset")
 
@@ -54,7 +52,11 @@ class Native:
 
 @cache
 def native() -> Native:
-    """The library; compiled by the first caller. A fork waits for the memory pool and starts the child without workers."""
+    """The library; compiled by the first caller. A forked child starts without workers and with the memory pool unlocked.
+
+    Nothing is locked before a fork: whoever waits for the pool may hold the GIL, which the hooks of the fork need. The free lists are
+    whole after every single store, so a child that inherits an operation of another thread half done loses one block at most.
+    """
     imports = {name: _address(ctypes.CDLL(None), name) for name in SYSTEM_SYMBOLS}
     imports |= {name: _address(ctypes.pythonapi, name) for name in PYTHON_SYMBOLS}
     code = compile_text(threads_ir() + memory_ir() + WRAPPER_IR)
@@ -64,7 +66,7 @@ def native() -> Native:
         found.pool_unlock()
         found.threads_reset()
 
-    os.register_at_fork(before=found.pool_lock, after_in_parent=found.pool_unlock, after_in_child=in_child)
+    os.register_at_fork(after_in_child=in_child)
     return found
 
 

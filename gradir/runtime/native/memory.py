@@ -13,7 +13,7 @@ DEFAULT_CACHE_LIMIT = 1 << 30
 
 
 def memory_ir() -> str:
-    """`@gradir.allocate` and `@gradir.release` of the context, `@gradir.trim`, the lock for forks, and the figures `@gradir.pool`."""
+    """`@gradir.allocate` and `@gradir.release` of the context, `@gradir.trim`, `@gradir.pool_unlock`, the figures `@gradir.pool`."""
     return _MEMORY_IR.replace("PAUSE", pause_ir()).replace("CACHE_LIMIT", str(DEFAULT_CACHE_LIMIT))
 
 
@@ -27,7 +27,7 @@ declare i64 @llvm.ctlz.i64(i64, i1)
 @pool.lock = internal global i32 0, align 64
 @pool.free = internal global [512 x ptr] zeroinitializer, align 64
 
-define void @gradir.pool_lock() {
+define internal void @pool_lock() {
 entry:
   br label %try
 try:
@@ -77,7 +77,7 @@ round:
   %column = and i64 %eighths, 7
   %list = or i64 %row, %column
   %head.at = getelementptr ptr, ptr @pool.free, i64 %list
-  call void @gradir.pool_lock()
+  call void @pool_lock()
   %count.at = getelementptr i64, ptr @gradir.pool, i64 4
   %count = load i64, ptr %count.at
   %count.next = add i64 %count, 1
@@ -111,7 +111,7 @@ mark:
   store i64 %list, ptr %base
   %bytes.at = getelementptr i8, ptr %base, i64 8
   store i64 %bytes, ptr %bytes.at
-  call void @gradir.pool_lock()
+  call void @pool_lock()
   call void @pool_count_live(i64 %bytes)
   call void @gradir.pool_unlock()
   br label %give
@@ -144,7 +144,7 @@ some:
   %bytes.at = getelementptr i8, ptr %block, i64 8
   %bytes = load i64, ptr %bytes.at
   %head.at = getelementptr ptr, ptr @pool.free, i64 %list
-  call void @gradir.pool_lock()
+  call void @pool_lock()
   %live = load i64, ptr @gradir.pool
   %live.less = sub i64 %live, %bytes
   store i64 %live.less, ptr @gradir.pool
@@ -173,7 +173,7 @@ done:
 
 define void @gradir.trim() {
 entry:
-  call void @gradir.pool_lock()
+  call void @pool_lock()
   br label %list
 list:
   %index = phi i64 [0, %entry], [%index.next, %advance]
