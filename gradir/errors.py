@@ -139,6 +139,7 @@ CODES: dict[str, Code] = {
         "Compute the inner bounds outside, and mask the rest.",
     ),
     "AD008": Code("autodiff", "derivative needs static sizes", "This op's derivative is built for static sizes (or small windows) only."),
+    "RT050": Code("runtime", "cannot read an input array", "An `--input` of `gradir-run` does not spell an array.\nWrite SHAPExTYPE=VALUE (`2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `8xi32=iota`), or @FILE.npy."),
 }
 
 

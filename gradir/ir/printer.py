@@ -49,7 +49,7 @@ def print_op(op: Operation, *, generic: bool = False, debuginfo: bool = False) -
     printer = LocPrinter(stream=stream, print_generic_format=generic, print_debuginfo=debuginfo)
     printer.print_op(op)
     if printer._dialect_resources and op.parent is None:
-        context = getattr(importlib.import_module(CONTEXT_MODULE), "make_context")()
+        context = importlib.import_module(CONTEXT_MODULE).make_context()
         printer.print_metadata([context.get_dialect(name) for name in printer._dialect_resources])
     return stream.getvalue()
 

@@ -1,0 +1,118 @@
+"""`gradir`: the front door. Explains error codes and passes, and starts the other tools."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+
+from gradir import __version__
+from gradir.driver.passes import PASSES, load_pass
+from gradir.driver.pipelines import PIPELINES, ROAD
+from gradir.errors import CODES
+from gradir.tools.process import OK, USAGE, exit_with
+
+TOOLS = {
+    "opt": ("gradir.tools.opt:run", "run passes on MLIR text (gradir-opt)"),
+    "translate": ("gradir.tools.translate:run", "machine code from MLIR text (gradir-translate)"),
+    "run": ("gradir.tools.run:run", "run a function on given arrays (gradir-run)"),
+}
+
+USAGE_TEXT = """usage: gradir COMMAND ...
+
+  gradir explain TOPIC       what an error code (GR010), a pass or a named pipeline means
+  gradir explain             all error codes
+{tools}
+  gradir --version
+"""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    exit_with(run)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the tool in this process; exit code 0, that of the tool started, or 2 for a wrong command line."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        sys.stdout.write(_usage())
+        return OK if arguments else USAGE
+    command, *rest = arguments
+    if command == "--version":
+        sys.stdout.write(f"gradir {__version__}\n")
+        return OK
+    if command == "explain":
+        return explain(rest)
+    if command in TOOLS:
+        module, _, name = TOOLS[command][0].partition(":")
+        return getattr(importlib.import_module(module), name)(rest)
+    sys.stderr.write(f"gradir: error: unknown command '{command}'{_near(command, ('explain', *TOOLS))}\n{_usage()}")
+    return USAGE
+
+
+def explain(topics: Sequence[str]) -> int:
+    """Print the page of each topic; without any, one line for each error code."""
+    if not topics:
+        sys.stdout.write("".join(f"{code}  {row.part:9}  {row.title}\n" for code, row in sorted(CODES.items())))
+        return OK
+    code = OK
+    for topic in topics:
+        page = _page(topic)
+        if page is None:
+            names = (*CODES, *PASSES, *PIPELINES)
+            sys.stderr.write(f"gradir: error: nothing is known about '{topic}'{_near(topic, names)}\n")
+            code = USAGE
+        else:
+            sys.stdout.write(page)
+    return code
+
+
+def _page(topic: str) -> str | None:
+    if (row := CODES.get(topic.upper())) is not None:
+        return f"{topic.upper()} ({row.part}): {row.title}\n\n{row.page}\n"
+    if topic in PIPELINES:
+        return _pipeline_page(topic)
+    return _pass_page(topic) if topic in PASSES else None
+
+
+def _pipeline_page(name: str) -> str:
+    first, last, options = PIPELINES[name]
+    stages = list(dict.fromkeys(step.stage for step in ROAD))
+    wanted = stages[stages.index(first) : stages.index(last) + 1]
+    steps = [step for step in ROAD if step.stage in wanted]
+    width = max(len(step.pass_name) for step in steps) + 2
+    lines = [f"{name}: the passes below, in this order", *(f"  {step.pass_name:{width}}{step.why}" for step in steps)]
+    return "\n".join(lines) + "\n" + (f"\nOptions: {', '.join(options)}\n" if options else "")
+
+
+def _pass_page(name: str) -> str:
+    kind = load_pass(name)
+    lines = [f"{name}: {PASSES[name][1]}", "", inspect.cleandoc(kind.__doc__ or "")]
+    fields = dataclasses.fields(kind)
+    if fields:
+        lines += ["", "Options:", *(f"  {f.name}: {f.type} = {_default(f)}" for f in fields)]
+    return "\n".join(lines) + "\n"
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    factory: Callable[[], object] | object = field.default_factory
+    if field.default is not dataclasses.MISSING:
+        return repr(field.default)
+    return repr(factory()) if callable(factory) else "(required)"
+
+
+def _near(word: str, words: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, words, 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _usage() -> str:
+    tools = "\n".join(f"  gradir {name + ' ...':19} {text}" for name, (_, text) in TOOLS.items())
+    return USAGE_TEXT.format(tools=tools)
+
+
+if __name__ == "__main__":
+    main()

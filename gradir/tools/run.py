@@ -1,0 +1,151 @@
+"""`gradir-run`: run a function of a module, or of a saved artefact, on arrays given on the command line.
+
+With `--target=runtime` neither xDSL nor the compiler is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradir.errors import GradirError
+from gradir.tools.arrays import Array, read_array, show_array
+from gradir.tools.plugins import load_file, load_installed
+from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+Runner = Callable[[Sequence[Array]], Sequence[Array]]
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    exit_with(run)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the tool in this process; the exit code: 0 fine, 1 the program failed, 2 the command line is wrong."""
+    args = _parser().parse_args(arguments)
+    try:
+        inputs = [read_array(text) for text in args.input]
+    except GradirError as error:
+        return _fail(error, USAGE)
+    try:
+        runner = _TARGETS[args.target](args)
+        results = runner(inputs)
+    except GradirError as error:
+        return _fail(error, DIAGNOSED)
+    except (OSError, UnicodeDecodeError) as error:
+        return _fail(error, USAGE)
+    sys.stdout.write("".join(show_array(result) + "\n" for result in results))
+    if args.bench:
+        _bench(runner, inputs, args.bench)
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gradir-run", allow_abbrev=False, description="Run a function on given arrays.")
+    add = parser.add_argument
+    add("file", metavar="FILE", help="MLIR text at any level (- reads standard input), or a saved artefact")
+    add("-e", "--entry", default="", metavar="NAME", help="public function to run; may be left out if there is only one")
+    add("--target", default="cpu", choices=sorted(_TARGETS), help="compile and run, evaluate, or run a saved artefact")
+    add("--input", action="append", default=[], metavar="ARRAY", help="SHAPExTYPE=VALUE, =random(SEED), =iota or @FILE.npy; one per input")
+    add("--bench", type=_count, default=0, metavar="N", help="run N more times, print times on stderr")
+    add("--threads", type=_count, default=None, metavar="N", help="threads that a parallel kernel may use")
+    add("--cpu", default="", metavar="NAME", help="processor to compile for, as LLVM calls it")
+    add("--no-cache", action="store_true", help="compile anew, store nothing")
+    add("--load", action="append", default=[], metavar="FILE.py", help="plugin; repeatable")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1")
+    return number
+
+
+def _fail(error: Exception, code: int) -> int:
+    sys.stderr.write(f"gradir-run: error: {error}\n")
+    return code
+
+
+def _on_runtime(args: argparse.Namespace) -> Runner:
+    from gradir.runtime import load  # the runtime's loader (llvmlite), not needed by the reference
+
+    module = load(args.file)
+    return _function_of(module, args)
+
+
+def _on_cpu(args: argparse.Namespace) -> Runner:
+    from gradir.driver.compile import compile_module  # the compiler: a saved artefact runs without it
+
+    target = f"cpu:{args.cpu}" if args.cpu else "host"
+    module = compile_module(_module(args), target=target, threads=args.threads, cache=not args.no_cache)
+    return _function_of(module, args)
+
+
+def _on_reference(args: argparse.Namespace) -> Runner:
+    from gradir.driver.evaluate import evaluate_level1  # the compiler: a saved artefact runs without it
+    from gradir.driver.signatures import public_functions
+
+    module = _module(args)
+    entry = _entry([function.sym_name.data for function in public_functions(module)], args.entry)
+    return lambda inputs: evaluate_level1(module, entry, inputs)
+
+
+_TARGETS: dict[str, Callable[[argparse.Namespace], Runner]] = {"cpu": _on_cpu, "reference": _on_reference, "runtime": _on_runtime}
+
+
+def _module(args: argparse.Namespace) -> ModuleOp:
+    for path in args.load:
+        load_file(path)
+    load_installed()
+    from gradir.ir.text import parse_module  # xDSL: a saved artefact runs without it
+
+    if args.file == "-":
+        return parse_module(sys.stdin.read(), "<stdin>")
+    with open(args.file, encoding="utf-8") as file:
+        return parse_module(file.read(), args.file)
+
+
+def _function_of(module: Any, args: argparse.Namespace) -> Runner:
+    function = module[_entry(list(module), args.entry)]
+    if args.threads is not None:
+        function.set_threads(args.threads)
+    return lambda inputs: function.flat(*inputs)
+
+
+def _entry(names: Sequence[str], wanted: str) -> str:
+    wanted = wanted.removeprefix("@")
+    if not wanted and len(names) == 1:
+        return names[0]
+    if wanted in names:
+        return wanted
+    raise GradirError(
+        f"no public function @{wanted}" if wanted else "several public functions: --entry must name one",
+        part="graph",
+        code="GR052",
+        expected=", ".join(f"@{name}" for name in names) or "a public function with a body",
+        found=f"@{wanted}" if wanted else "no --entry",
+        hint="--entry NAME",
+    )
+
+
+def _bench(runner: Runner, inputs: Sequence[Array], times: int) -> None:
+    seconds: list[float] = []
+    for _ in range(times):
+        began = time.perf_counter()
+        runner(inputs)
+        seconds.append(time.perf_counter() - began)
+    least, middle = min(seconds) * 1e6, statistics.median(seconds) * 1e6
+    sys.stderr.write(f"gradir-run: {times} runs: fastest {least:.1f} us, median {middle:.1f} us\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""`gradir-translate`: a module at any level down to LLVM IR, assembly, object code or PTX."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from gradir.errors import GradirError
+from gradir.tools.plugins import load_file, load_installed
+from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
+
+FORMATS = {"llvm-ir": "to_llvm_ir", "asm": "to_assembly", "obj": "to_object", "ptx": "to_ptx"}
+"""`--to` -> function of `gradir.targets.translate`."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    exit_with(run)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the tool in this process; the exit code: 0 fine, 1 diagnostics, 2 the command line is wrong."""
+    args = _parser().parse_args(arguments)
+    try:
+        for path in args.load:
+            load_file(path)
+        load_installed()
+        text = _read(args.file)
+    except (GradirError, OSError, UnicodeDecodeError) as error:
+        return _fail(error, USAGE)
+    try:
+        translated = translate(text, args)
+    except GradirError as error:
+        return _fail(error, DIAGNOSED)
+    try:
+        _write(args.output, translated)
+    except OSError as error:
+        return _fail(error, USAGE)
+    return OK
+
+
+def translate(text: str, args: argparse.Namespace) -> str | bytes:
+    """The module in `text` in the format that the arguments ask for; runs what is left of the road."""
+    from gradir.driver.lower import lower  # the compiler, once the command line is known to be right
+    from gradir.ir.text import parse_module
+    from gradir.targets import translate as targets
+
+    module = parse_module(text, "<stdin>" if args.file == "-" else args.file)
+    target = args.target or ("cuda" if args.to == "ptx" and "gradir.target" not in module.attributes else "")
+    lowered = lower(module, target=target, cpu=args.cpu, threads=args.threads)
+    return getattr(targets, FORMATS[args.to])(lowered)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gradir-translate", allow_abbrev=False, description="Translate MLIR text to machine code.")
+    add = parser.add_argument
+    add("file", nargs="?", default="-", metavar="FILE", help="MLIR text at any level; - reads standard input (default)")
+    add("--to", required=True, choices=sorted(FORMATS), help="what to write")
+    add("-o", dest="output", default="-", metavar="FILE", help="where the result goes; - is standard output (default)")
+    add("--target", default="", choices=("", "host", "cpu", "cuda"), help="machine, if the module names none (host; for ptx cuda)")
+    add("--cpu", "-mcpu", default="", metavar="NAME", help="processor or sm_NN, as LLVM calls it")
+    add("--threads", type=int, default=0, metavar="N", help="threads to schedule for (default: all of the target)")
+    add("--load", action="append", default=[], metavar="FILE.py", help="plugin; repeatable")
+    return parser
+
+
+def _read(path: str) -> str:
+    if path == "-":
+        return sys.stdin.read()
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _write(path: str, result: str | bytes) -> None:
+    data = result.encode() if isinstance(result, str) else result
+    if path == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def _fail(error: Exception, code: int) -> int:
+    sys.stderr.write(f"gradir-translate: error: {error}\n")
+    return code
+
+
+if __name__ == "__main__":
+    main()
