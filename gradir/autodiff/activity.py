@@ -28,7 +28,7 @@ def blocks_flow(op: scf.ForOp | scf.WhileOp) -> list[tuple[Block, Sequence[SSAVa
     before, after = op.before_region.block, op.after_region.block
     condition = before.last_op
     assert isinstance(condition, scf.ConditionOp)
-    return [(before, before.args, op.arguments), (after, after.args, condition.arguments)]
+    return [(before, before.args, op.arguments), (after, after.args, condition.operands[1:])]
 
 
 def carried_out(op: scf.ForOp | scf.WhileOp) -> Sequence[SSAValue]:

@@ -38,7 +38,7 @@ class TensorBuilder:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
 
-    def emit(self, kind: type[Operation], operands: Sequence[SSAValue], result: Attribute, **properties: Attribute) -> Any:
+    def emit(self, kind: type[Operation], operands: Sequence[SSAValue], result: Attribute, /, **properties: Attribute) -> Any:
         return self.builder(kind, operands, [result], properties)
 
     # creation ------------------------------------------------------------------------------------------------------
@@ -159,8 +159,9 @@ class TensorBuilder:
         interior = tuple(interior) if interior is not None else (0,) * len(low)
         if not any(low) and not any(high) and not any(interior):
             return x
-        sizes = [n for n in shape_of(x) if isinstance(n, int)]
-        shape = tuple(lo + n + max(0, n - 1) * mid + hi for n, lo, hi, mid in zip(sizes, low, high, interior))
+        shape = tuple(
+            lo + n + max(0, n - 1) * mid + hi if isinstance(n, int) else n for n, lo, hi, mid in zip(shape_of(x), low, high, interior)
+        )
         fill = self.full(value, tensor(element(x), ()))
         arrays = {"low": i64_array(tuple(low)), "high": i64_array(tuple(high)), "interior": i64_array(interior)}
         return self.emit(nd.PadOp, [x, fill], tensor(element(x), shape), **arrays)

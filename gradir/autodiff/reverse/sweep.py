@@ -130,7 +130,7 @@ class Sweep:
         self.unit.bind(op.results, results)
         new = before.next_op if before is not None else self.block.first_op
         while new is not None:
-            if type(new) not in SKIPPED and any(is_float(r.type) for r in new.results):
+            if type(new) not in SKIPPED and not isinstance(new, ad.StopGradientOp) and any(is_float(r.type) for r in new.results):
                 reached = any(v in self.unit.active for v in new.operands)
                 if reached:
                     self.unit.active.update(r for r in new.results if is_float(r.type))

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.rules.indexing import clamped
 from gradir.autodiff.tensors import TensorBuilder, element
 from gradir.dialects import nd
 from gradir.dialects.types import shape_of, tensor
@@ -48,9 +49,11 @@ def logsumexp_vjp(t: TensorBuilder, op: nd.LogsumexpOp, ct: SSAValue) -> Rule:
 
 @vjp(nd.CrossEntropyOp)
 def cross_entropy_vjp(t: TensorBuilder, op: nd.CrossEntropyOp, ct: SSAValue) -> Rule:
-    """dlogits = (softmax(logits) - onehot(labels)) ct; labels take none"""
-    x, labels = op.operands[0], op.operands[1]
+    """dlogits = (softmax(logits) - onehot(labels)) ct; labels, clamped as in the value, take none"""
+    x = op.operands[0]
     last = len(shape_of(x)) - 1
+    count = shape_of(x)[last]
+    labels = clamped(t, op.operands[1], count) if isinstance(count, int) else op.operands[1]
     weights = t.emit(nd.SoftmaxOp, [x], x.type, dim=softmax_axis(last))
     classes = tensor(element(labels), shape_of(x))
     hot = t.compare("eq", t.iota(classes, last), t.broadcast(labels, classes, range(last)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -138,13 +139,11 @@ def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> 
     window, strides, padding, dilations = (ints(a) for a in (op.window, op.strides, op.padding, op.dilations))
     if kind == "sum":
         return (lambda: spread(t, op, ct, window, strides, padding, dilations),)
-    if set(dilations) > {1}:
-        raise error_at(op, "the derivative of dilated max pooling is not available", part="autodiff", code="AD008", expected="dilations 1", found=str(dilations))
-    arrays = {"window": op.window, "strides": op.strides, "padding": op.padding}
-    if kind == "max":
-        return (lambda: t.emit(nd.SelectAndScatterOp, [x, ct], x.type, **arrays),)
-    # min(x) = -max(-x)
-    return (lambda: t.emit(nd.SelectAndScatterOp, [t.neg(x), ct], x.type, **arrays),)
+    sign = (lambda v: v) if kind == "max" else t.neg  # min(x) = -max(-x)
+    if set(dilations) <= {1}:
+        arrays = {"window": op.window, "strides": op.strides, "padding": op.padding}
+        return (lambda: t.emit(nd.SelectAndScatterOp, [sign(x), ct], x.type, **arrays),)
+    return (lambda: scatter_to_first(t, op, sign(x), ct, Windows(window, strides, padding, dilations, static_shape(op, op.result))),)
 
 
 def spread(
@@ -173,31 +172,82 @@ def spread(
     )
 
 
+@dataclass(frozen=True)
+class Windows:
+    """The geometry of pooling windows, and the positions in each: at most 256, since derivatives take one step per position."""
+
+    window: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilations: tuple[int, ...]
+    outs: tuple[int, ...]
+
+    def positions(self, op: Any) -> list[tuple[int, ...]]:
+        """Offset of each window position, row-major."""
+        if math.prod(self.window) > 256:
+            raise error_at(
+                op,
+                "this derivative of max pooling takes one step per window position",
+                part="autodiff",
+                code="AD008",
+                expected="windows of at most 256 positions",
+                found=str(math.prod(self.window)),
+            )
+        return [tuple(a * d for a, d in zip(at, self.dilations)) for at in product(*(range(w) for w in self.window))]
+
+    def read(self, t: TensorBuilder, padded: SSAValue, at: tuple[int, ...]) -> SSAValue:
+        """The element at one position of every window."""
+        limit = [a + (o - 1) * s + 1 for a, o, s in zip(at, self.outs, self.strides)]
+        return t.slice(padded, at, limit, self.strides)
+
+
+def winners(t: TensorBuilder, op: Any, x: SSAValue, w: Windows) -> tuple[list[tuple[int, ...]], list[SSAValue]]:
+    """For each window position, where it is the first maximum so far: the last true one is the winner. A NaN wins and stays."""
+    padded = t.pad(x, -math.inf, w.padding[0::2], w.padding[1::2])
+    positions = w.positions(op)
+    best: SSAValue | None = None
+    flags: list[SSAValue] = []
+    for at in positions:
+        here = w.read(t, padded, at)
+        if best is None:
+            best = here
+            flags.append(t.compare("eq", t.full_like(0.0, here), t.full_like(0.0, here)))
+            continue
+        wins = t.logical_and(t.logical_or(t.compare("gt", here, best), t.is_nan(here)), t.logical_not(t.is_nan(best)))
+        flags.append(wins)
+        best = t.select(wins, here, best)
+    return positions, flags
+
+
+def scatter_to_first(t: TensorBuilder, op: Any, x: SSAValue, ct: SSAValue, w: Windows) -> SSAValue:
+    """`ct` of each window placed at its first maximum, for windows that `nd.select_and_scatter` does not describe."""
+    positions, flags = winners(t, op, x, w)
+    sizes = static_shape(op, x)
+    low = w.padding[0::2]
+    total, rest = None, ct
+    for at, flag in reversed(list(zip(positions, flags))):
+        mine = t.where(flag, rest)
+        rest = t.select(flag, t.full_like(0.0, rest), rest)
+        left = [a - lo for a, lo in zip(at, low)]
+        right = [n - lo_at - (o - 1) * s - 1 for n, lo_at, o, s in zip(sizes, left, w.outs, w.strides)]
+        placed = t.pad(mine, 0.0, left, right, [s - 1 for s in w.strides])
+        total = placed if total is None else t.add(total, placed)
+    assert total is not None
+    return total
+
+
 @vjp(nd.SelectAndScatterOp)
 def select_and_scatter_vjp(t: TensorBuilder, op: nd.SelectAndScatterOp, ct: SSAValue) -> Rule:
-    """Linear in the source: its cotangent is `ct` at the position that each window chose; the choice itself is constant.
-
-    One step per window position, keeping the first maximum (a NaN wins and stays).
-    """
-    window, strides, padding = ints(op.window), ints(op.strides), ints(op.padding)
-    outs = static_shape(op, op.source)
-    if math.prod(window) > 256:
-        raise error_at(op, "the second derivative of max pooling is built for windows of at most 256", part="autodiff", code="AD008", expected="<= 256", found=str(math.prod(window)))
+    """Linear in the source: its cotangent is `ct` at the position that each window chose; the choice itself is constant."""
+    window = ints(op.window)
+    w = Windows(window, ints(op.strides), ints(op.padding), (1,) * len(window), static_shape(op, op.source))
 
     def by_source() -> SSAValue:
-        low, high = padding[0::2], padding[1::2]
-        x = t.pad(op.operand, -math.inf, low, high)
-        g = t.pad(ct, 0.0, low, high)
-        best = chosen = None
-        for at in product(*(range(w) for w in window)):
-            limit = [a + (o - 1) * s + 1 for a, o, s in zip(at, outs, strides)]
-            xs, gs = t.slice(x, at, limit, strides), t.slice(g, at, limit, strides)
-            if best is None or chosen is None:
-                best, chosen = xs, gs
-                continue
-            wins = t.logical_and(t.logical_or(t.compare("gt", xs, best), t.is_nan(xs)), t.logical_not(t.is_nan(best)))
-            best, chosen = t.select(wins, xs, best), t.select(wins, gs, chosen)
-        assert chosen is not None
+        positions, flags = winners(t, op, op.operand, w)
+        padded = t.pad(ct, 0.0, w.padding[0::2], w.padding[1::2])
+        chosen = w.read(t, padded, positions[0])
+        for at, flag in zip(positions[1:], flags[1:]):
+            chosen = t.select(flag, w.read(t, padded, at), chosen)
         return chosen
 
     return (None, by_source)

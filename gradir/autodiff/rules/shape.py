@@ -41,7 +41,10 @@ def slice_vjp(t: TensorBuilder, op: nd.SliceOp, ct: SSAValue) -> Rule:
     start, stride = ints(op.start), ints(op.stride)
     low, high, interior = [], [], []
     for lo, st, n, m in zip(start, stride, shape_of(op.operand), shape_of(ct)):
-        assert isinstance(n, int) and isinstance(m, int)
+        if not (isinstance(n, int) and isinstance(m, int)):  # a run-time dimension is taken whole
+            for edge in (low, high, interior):
+                edge.append(0)
+            continue
         low.append(lo)
         interior.append(st - 1)
         high.append(n - lo - (m + max(0, m - 1) * (st - 1)))

@@ -167,7 +167,7 @@ def _encloses(outer: FunctionTrace | None, inner: FunctionTrace | None) -> bool:
     return False
 
 
-def apply(kind: type[Operation], operands: Sequence[Array], result: TensorType, **properties: Attribute) -> Array:
+def apply(kind: type[Operation], operands: Sequence[Array], result: TensorType, /, **properties: Attribute) -> Array:
     """One op of one tensor result in the current mode."""
     if STATE.function is None:
         return array_module.Array(result, concrete=evaluate(kind, operands, result, properties))

@@ -1,0 +1,87 @@
+"""Numerical gradients of level-1 modules: central differences in f64 through the reference evaluator, and the request under test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block
+
+from gradir.autodiff.differentiate import Differentiate
+from gradir.dialects import ad
+from gradir.ir.builder import Builder, new_function
+from gradir.ir.passes import PassContext
+from gradir.ir.text import parse_module, verify_module
+from gradir.reference import run
+
+Array = np.ndarray[Any, Any]
+
+
+def in_f64(text: str) -> str:
+    """The same program in double precision."""
+    return text.replace("f32", "f64").replace("bf16", "f64").replace("f16", "f64")
+
+
+def promoted(inputs: Sequence[Array]) -> list[Array]:
+    return [x.astype(np.float64) if x.dtype.kind in "fV" else x for x in inputs]
+
+
+def with_vjp(text: str, wrt: Sequence[int]) -> ModuleOp:
+    """The module with a public `@vjp(args, cotangents) -> (results, gradients)`, differentiated and verified."""
+    module = parse_module(text)
+    (f,) = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "f"]
+    inputs, outputs = f.function_type.inputs.data, f.function_type.outputs.data
+    block = Block(arg_types=[*inputs, *outputs])
+    builder = Builder(block)
+    op = ad.VjpOp.make("f", list(block.args), wrt, outputs)
+    block.add_op(op)
+    builder.op(ReturnOp, list(op.results))
+    module.body.block.add_op(new_function("vjp", block, [r.type for r in op.results]))
+    Differentiate().apply(module, PassContext())
+    verify_module(module)
+    assert not any(isinstance(o, ad.Request) for o in module.walk())
+    return module
+
+
+def reverse(text: str, inputs: Sequence[Array], cts: Sequence[Array], wrt: Sequence[int]) -> list[Array]:
+    """Cotangents of the arguments in `wrt`."""
+    module = with_vjp(text, wrt)
+    return run(module, "vjp", [*inputs, *cts])[len(cts) :]
+
+
+def cotangents(text: str, inputs: Sequence[Array], seed: int) -> list[Array]:
+    """Random cotangents of the results (zeros for integers)."""
+    rng = np.random.default_rng(seed)
+    results = run(parse_module(text), "f", inputs)
+    return [rng.standard_normal(r.shape).astype(r.dtype) if r.dtype.kind == "f" else np.zeros(r.shape, r.dtype) for r in map(np.asarray, results)]
+
+
+def central_differences(text: str, inputs: Sequence[Array], cts: Sequence[Array], wrt: int, step: float = 1e-6) -> Array:
+    """d sum(ct * f) / d inputs[wrt], element by element."""
+    module = parse_module(text)
+
+    def value(at: Array) -> float:
+        args = [at if k == wrt else x for k, x in enumerate(inputs)]
+        return float(sum(np.sum(c * r) for c, r in zip(cts, run(module, "f", args)) if c.dtype.kind == "f"))
+
+    x = np.asarray(inputs[wrt], np.float64)
+    out = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        h = step * max(1.0, abs(x[index]))
+        up, down = x.copy(), x.copy()
+        up[index] += h
+        down[index] -= h
+        out[index] = (value(up) - value(down)) / (2 * h)
+    return out
+
+
+def error(found: Array, expected: Array) -> float:
+    """max |a - b| / max |b|"""
+    scale = float(np.max(np.abs(expected), initial=0.0))
+    return float(np.max(np.abs(found - expected), initial=0.0)) / (scale or 1.0)
+
+
+__all__ = ["central_differences", "cotangents", "error", "in_f64", "promoted", "reverse", "with_vjp"]

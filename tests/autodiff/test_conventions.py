@@ -1,0 +1,167 @@
+"""NUMERICS, "Derivatives": one test per row, run by the reference evaluator and by the compiled program."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradir as gd
+
+INF = np.inf
+
+
+@pytest.fixture(params=["evaluated", "compiled"])
+def gradient(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """gradient(f, *args, argnums=0): df/dargs of a scalar function."""
+
+    def take(f: Callable[..., Any], *args: Any, argnums: Any = 0) -> Any:
+        arrays = [np.asarray(a, np.float32) if not isinstance(a, np.ndarray) else a for a in args]
+        with gd.eager() if request.param == "evaluated" else nullcontext():
+            out = gd.grad(lambda *xs: gd.sum(f(*xs)), argnums)(*arrays)
+        return gd.tree_map(np.asarray, out)
+
+    yield take
+
+
+def test_where_does_not_poison(gradient: Any) -> None:
+    f = lambda x: gd.where(x < 1, x, gd.sqrt(x))
+    assert gradient(f, 0.0) == 1
+    np.testing.assert_array_equal(gradient(f, [-1.0, -4.0]), [1, 1])
+
+
+def test_strong_zero(gradient: Any) -> None:
+    assert gradient(lambda x: 0.0 * gd.sqrt(x), 0.0) == 0
+    assert gradient(lambda x: gd.sqrt(x * x), 0.0) == 0
+
+
+@pytest.mark.parametrize("f", [gd.relu, gd.abs, gd.sign, gd.floor, gd.ceil])
+def test_kinks_are_flat(gradient: Any, f: Any) -> None:
+    assert gradient(f, 0.0) == 0
+
+
+def test_a_tie_is_shared(gradient: Any) -> None:
+    for f in (gd.maximum, gd.minimum):
+        a, b = gradient(f, 2.0, 2.0, argnums=(0, 1))
+        assert (a, b) == (0.5, 0.5)
+        a, b = gradient(f, np.nan, 2.0, argnums=(0, 1))
+        assert (a, b) == (1, 0)
+
+
+def test_clamp(gradient: Any) -> None:
+    f = lambda x, lo, hi: gd.clip(x, lo, hi)
+    cases = {(0.5, 0, 1): (1, 0, 0), (0, 0, 1): (1, 0, 0), (1, 0, 1): (1, 0, 0), (-1, 0, 1): (0, 1, 0), (2, 0, 1): (0, 0, 1), (0.5, 2, 1): (0, 0, 1)}
+    for at, expected in cases.items():
+        assert gradient(f, *map(float, at), argnums=(0, 1, 2)) == expected, at
+
+
+def test_reduce_max_shares_ties(gradient: Any) -> None:
+    np.testing.assert_array_equal(gradient(gd.max, [1.0, 3.0, 3.0]), [0, 0.5, 0.5])
+    np.testing.assert_array_equal(gradient(gd.min, [1.0, np.nan, 3.0]), [0, 1, 0])
+
+
+def test_infinite_slopes(gradient: Any) -> None:
+    assert gradient(gd.sqrt, 0.0) == INF
+    assert gradient(gd.log, 0.0) == INF
+    assert gradient(lambda x: gd.grad(gd.sqrt)(x), 0.0) == -INF
+
+
+def test_atan2_at_the_origin(gradient: Any) -> None:
+    assert gradient(gd.arctan2, 0.0, 0.0, argnums=(0, 1)) == (0, 0)
+    a, b = gradient(gd.arctan2, 3e30, 4e30, argnums=(0, 1))
+    np.testing.assert_allclose([a, b], [0.16e-30, -0.12e-30], rtol=1e-5)
+
+
+def test_pow(gradient: Any) -> None:
+    for x in (-1.0, 0.0, 2.0):
+        assert gradient(gd.power, x, 0.0) == 0
+    assert gradient(gd.power, 0.0, 2.0, argnums=1) == 0
+    assert gradient(gd.power, 0.0, 0.0, argnums=1) == 0
+    assert gradient(gd.power, 0.0, -1.0, argnums=1) == -INF
+    assert gradient(gd.power, -2.0, 3.0) == 12
+    assert np.isnan(gradient(gd.power, -2.0, 3.0, argnums=1))
+    assert gradient(lambda x: gd.grad(lambda t: gd.power(t, np.float32(1)))(x), 3.0) == 0
+
+
+def test_rem_and_mod(gradient: Any) -> None:
+    assert gradient(gd.fmod, -5.0, 3.0, argnums=(0, 1)) == (1, 1)
+    assert gradient(gd.fmod, 7.0, 3.0, argnums=(0, 1)) == (1, -2)
+    assert gradient(gd.mod, -5.0, 3.0, argnums=(0, 1)) == (1, 2)
+
+
+def test_prod_with_zeros(gradient: Any) -> None:
+    np.testing.assert_array_equal(gradient(gd.prod, [2.0, 0.0, 3.0, 4.0]), [0, 24, 0, 0])
+    np.testing.assert_array_equal(gradient(gd.prod, [0.0, 0.0, 3.0]), [0, 0, 0])
+
+
+def test_rows_of_minus_infinity(gradient: Any) -> None:
+    row = np.full((1, 3), -INF, np.float32)
+    np.testing.assert_array_equal(gradient(gd.logsumexp, row), np.zeros((1, 3)))
+    np.testing.assert_array_equal(gradient(gd.softmax, row), np.zeros((1, 3)))
+
+
+def test_gather_with_duplicates_and_clamping(gradient: Any) -> None:
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(gradient(lambda x: gd.take(x, np.array([1, 1, 9], np.int32)), x), [0, 2, 0, 1])
+
+
+def test_gather_of_bf16_sums_in_f32(gradient: Any) -> None:
+    x = gd.astype if hasattr(gd, "astype") else None
+    del x
+    import ml_dtypes
+
+    table = np.ones((2, 1), ml_dtypes.bfloat16)
+    out = gradient(lambda t: gd.take(t, np.zeros(512, np.int32)).astype(np.float32), table)
+    assert out.astype(np.float32)[0, 0] == 512
+
+
+def test_updates_that_lose_take_nothing(gradient: Any) -> None:
+    x, u = np.zeros(3, np.float32), np.ones(2, np.float32)
+    a, b = gradient(lambda x, u: gd.dynamic_update_slice(x, u, [np.int32(5)]), x, u, argnums=(0, 1))
+    np.testing.assert_array_equal(a, [1, 0, 0])
+    np.testing.assert_array_equal(b, [1, 1])
+
+
+def test_max_pool_goes_to_the_first(gradient: Any) -> None:
+    x = np.array([1, 1, 0, 2], np.float32).reshape(1, 4, 1)
+    np.testing.assert_array_equal(gradient(lambda x: gd.max_pool(x, 2), x).ravel(), [1, 0, 0, 1])
+
+
+def test_casts_through_integers_stop(gradient: Any) -> None:
+    assert gradient(lambda x: x.astype(np.int32).astype(np.float32), 2.5) == 0
+
+
+def test_zero_trip_loop_is_the_identity(gradient: Any) -> None:
+    assert gradient(lambda x: gd.fori_loop(0, 0, lambda i, s: s * 0.0, x), 3.0) == 1
+
+
+def test_branch_in_a_loop(gradient: Any) -> None:
+    """Loop + cond, 130 trips, odd trips *1.001."""
+    step = lambda i, s: gd.cond(i % 2 == 1, lambda s: s * 1.001, lambda s: s, s)
+    np.testing.assert_allclose(gradient(lambda x: gd.fori_loop(0, 130, step, x), 1.0), 1.001**65, rtol=1e-5)
+
+
+def test_loop_index_in_the_body(gradient: Any) -> None:
+    """X = a*ones(4); for t = 1..20: X = a*X + .1; l += t*sum(X)."""
+
+    def loss(a: Any) -> Any:
+        def step(t: Any, state: Any) -> Any:
+            x, total = state
+            x = a * x + 0.1
+            return x, total + t.astype(np.float32) * gd.sum(x)
+
+        return gd.fori_loop(1, 21, step, (a * np.ones(4, np.float32), np.float32(0)))[1]
+
+    np.testing.assert_allclose(gradient(loss, 0.5), 355.198837, rtol=1e-5)
+
+
+def test_dynamic_trip_count(gradient: Any) -> None:
+    f = lambda x, n: gd.fori_loop(0, n, lambda i, s: s * x, np.float32(1))
+    for n in (0, 1, 5):
+        out = gradient(lambda x, n: f(x, n), 1.5, np.asarray(n, np.int32))
+        np.testing.assert_allclose(out, n * 1.5 ** (n - 1) if n else 0, rtol=1e-5)
+
+
+def test_stop_gradient(gradient: Any) -> None:
+    assert gradient(lambda x: x * gd.stop_gradient(x), 3.0) == 3
