@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import copysign
 from typing import Any, cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, FloatAttr, IntegerAttr, IntegerType, Signedness, TensorType, f32
@@ -32,9 +33,14 @@ def width(element: Attribute) -> int:
     return element.width.data
 
 
-@lru_cache(1 << 12)
 def number(value: float, type_: Attribute) -> FloatAttr[Any] | IntegerAttr[Any]:
     """A constant of a float or signless integer type; integers wrap."""
+    return _number(value, copysign(1.0, value), type_)
+
+
+@lru_cache(1 << 12)
+def _number(value: float, sign: float, type_: Attribute) -> FloatAttr[Any] | IntegerAttr[Any]:
+    """`sign` tells -0.0 from 0.0, which are equal as keys."""
     if isinstance(type_, IntegerType):
         bits = type_.width.data
         wrapped = int(value) & ((1 << bits) - 1)

@@ -13,8 +13,7 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from gradir.dialects.types import Dim, Shape, element_of, shape_of
-from gradir.dialects.upstream import arith, func
-from gradir.dialects.upstream import tensor as tensors
+from gradir.dialects.upstream import arith, func, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number, number_of

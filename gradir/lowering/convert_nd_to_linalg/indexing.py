@@ -10,8 +10,7 @@ from xdsl.ir import SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.types import Shape, element_of, is_unsigned, rank_of, shape_of
-from gradir.dialects.upstream import arith
-from gradir.dialects.upstream import tensor as tensors
+from gradir.dialects.upstream import arith, tensor as tensors
 from gradir.lowering.convert_nd_to_linalg.elements import lowered
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.nests import INDEX, Offset, linear_index

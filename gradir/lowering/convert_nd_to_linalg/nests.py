@@ -24,8 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.dialects.types import Dim, Shape, i64_array, i64_attr, shape_of, tensor
-from gradir.dialects.upstream import arith, linalg
-from gradir.dialects.upstream import tensor as tensors
+from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.lowering.convert_nd_to_linalg.conversions import convert, widen
 from gradir.lowering.convert_nd_to_linalg.elements import compute_type, lowered, number, number_of

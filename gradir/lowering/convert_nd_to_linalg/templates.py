@@ -13,8 +13,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, TemplateAttr
 from gradir.dialects.types import shape_of
-from gradir.dialects.upstream import arith, func, scf
-from gradir.dialects.upstream import tensor as tensors
+from gradir.dialects.upstream import arith, func, scf, tensor as tensors
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.convert_nd_to_linalg.nests import INDEX
 

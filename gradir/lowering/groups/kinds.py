@@ -80,6 +80,8 @@ def _fits_in_cache(extents: Sequence[Extent]) -> bool:
 
 
 def _fits_rows(o: GroupOp) -> bool:
+    if is_contraction(o):
+        return False
     if o.loops.is_reduction:
         return o.loops.combiner is not None and o.loops.init is not None and not o.loops.has_windows
     return not o.loops.reads_output
