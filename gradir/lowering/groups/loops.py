@@ -78,9 +78,11 @@ def is_pure(map: AffineMap) -> bool:
 
 
 def extents_of(type_: Attribute) -> tuple[Extent, ...]:
-    """Sizes of a tensor or memref type."""
+    """Sizes of a tensor or memref type; a scalar has none."""
     if isinstance(type_, TensorType):
         return shape_of(type_)
+    if not isinstance(type_, MemRefType):
+        return ()
     return tuple(None if n == DYNAMIC_INDEX else n for n in cast("MemRefType[Any]", type_).get_shape())
 
 
