@@ -76,7 +76,7 @@ def _convert(values: Array, dtype: np.dtype[Any], text: str) -> Array:
         for value in values.reshape(-1):
             if isinstance(value, bool | float) or not low <= value <= high:
                 raise _error(text, f"whole numbers from {low} to {high}", str(value))
-    return np.ascontiguousarray(values.astype(dtype))
+    return values.astype(dtype, order="C")
 
 
 def _random(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) -> Array:

@@ -23,6 +23,9 @@ GROUP = "gradir.plugins"
 def load_file(path: str) -> ModuleType:
     """Import the plugin file `path` under the module name `gradir_plugin_<stem>`; GradirError GR036 if that fails."""
     name = "gradir_plugin_" + Path(path).stem.replace("-", "_")
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == path:  # a second tool in one process
+        return known
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not os.path.isfile(path):
         raise _load_error(path, "no such Python file")
@@ -32,8 +35,10 @@ def load_file(path: str) -> ModuleType:
         spec.loader.exec_module(module)
         _register(module)
     except GradirError:
+        del sys.modules[name]
         raise
     except Exception as error:
+        del sys.modules[name]
         raise _load_error(path, f"{type(error).__name__}: {error}") from error
     return module
 

@@ -115,7 +115,7 @@ def _module(args: argparse.Namespace) -> ModuleOp:
 
 
 def _function_of(module: Any, args: argparse.Namespace) -> Runner:
-    function = module[_entry(list(module), args.entry)]
+    function = module[_entry([function.name for function in module], args.entry)]
     if args.threads is not None:
         function.set_threads(args.threads)
     return lambda inputs: function.flat(*inputs)
