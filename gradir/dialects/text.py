@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, i1
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -127,9 +127,18 @@ def print_clauses(op: Operation, printer: Printer, clauses: Sequence[Clause], ra
             print_ints(printer, second)
 
 
-def parse_type_list(parser: Parser) -> list[Attribute]:
+def parse_tensor(parser: Parser) -> TensorType[Any]:
+    """A tensor type; anything else is an error at its position."""
+    position = parser.pos
+    kind = parser.parse_type()
+    if not isinstance(kind, TensorType):
+        parser.raise_error(f"expected a tensor type, found {kind}", position, parser.pos)
+    return cast("TensorType[Any]", kind)
+
+
+def parse_tensors(parser: Parser) -> list[TensorType[Any]]:
     """`tA, tB`"""
-    return parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+    return parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: parse_tensor(parser))
 
 
 def parse_operands(parser: Parser) -> list[UnresolvedOperand]:
@@ -150,12 +159,12 @@ def parse_op(kind: type[Operation], parser: Parser, clauses: Sequence[Clause], t
     parser.parse_punctuation(":")
     position = parser.pos
     if types == "all":
-        result = parser.parse_type()
+        result = parse_tensor(parser)
         values = resolve(parser, operands, [result] * len(operands), position)
     else:
-        values = resolve(parser, operands, parse_type_list(parser), position)
+        values = resolve(parser, operands, parse_tensors(parser), position)
         parser.parse_punctuation("->")
-        result = parser.parse_type()
+        result = parse_tensor(parser)
     return finish(kind, values, result, properties, attributes, clauses)
 
 

@@ -82,7 +82,8 @@ class _Walk:
         self.functions: dict[int, dict[str, FuncOp]] = {}  # of each symbol table, by its id
 
     def error(self, op: Operation, message: str, *notes: tuple[Operation, str]) -> None:
-        self.engine.error(op, f"'{op.name}' op {message}", *notes)
+        named = message.startswith(f"{op.name}: ")  # our own ops' messages begin with their name
+        self.engine.error(op, message if named else f"'{op.name}' op {message}", *notes)
         self.spend()
 
     def spend(self) -> None:

@@ -18,7 +18,7 @@ from xdsl.printer import Printer
 from gradir.dialects.nd.base import I64, TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_dims, check_element, check_same_element, check_same_types, check_shape
 from gradir.dialects.nd.expansion import Expansion
-from gradir.dialects.text import Clause, flag_attr, parse_operands, parse_type_list, resolve
+from gradir.dialects.text import Clause, flag_attr, parse_operands, parse_tensors, resolve
 from gradir.dialects.types import element_of, i64_attr, rank_of, shape_of, tensor
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class LayerNormOp(Composite):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
-        types = parse_type_list(parser)
+        types = parse_tensors(parser)
         values = resolve(parser, operands, types, position)
         return cls.create(operands=values, result_types=(types[0],), properties={"eps": eps}, attributes=attributes)
 

@@ -19,7 +19,7 @@ from xdsl.utils.str_enum import StrEnum
 from gradir.dialects.nd.base import I64, I64_ARRAY, TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_at_least, check_element, check_length, check_same_types, check_shape
 from gradir.dialects.nd.contraction import check_product_elements
-from gradir.dialects.text import Clause, finish, parse_clauses, parse_operands, parse_type_list, print_op, resolve
+from gradir.dialects.text import Clause, finish, parse_clauses, parse_operands, parse_tensor, parse_tensors, print_op, resolve
 from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, rank_of, shape_of, sizes_agree, tensor
 
 
@@ -210,9 +210,9 @@ class ReduceWindowOp(NdOp):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
-        values = resolve(parser, operands, parse_type_list(parser), position)
+        values = resolve(parser, operands, parse_tensors(parser), position)
         parser.parse_punctuation("->")
-        op = finish(cls, values, parser.parse_type(), properties, attributes, cls.CLAUSES)
+        op = finish(cls, values, parse_tensor(parser), properties, attributes, cls.CLAUSES)
         assert isinstance(op, cls)
         return op
 

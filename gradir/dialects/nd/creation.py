@@ -18,7 +18,7 @@ from gradir.dialects.nd.base import I64, TENSOR, NdOp, Sample, new
 from gradir.dialects.nd.checks import check_dims, check_element
 from gradir.dialects.nd.resource import ResourceAttr, print_resource, read_resource
 from gradir.dialects.nd.shape import check_sizes, parse_sizes, print_sizes
-from gradir.dialects.text import INDEX, Clause, parse_clauses, print_clauses
+from gradir.dialects.text import INDEX, Clause, parse_clauses, parse_tensor, print_clauses
 from gradir.dialects.types import element_of, element_type, i64_attr, is_float, is_static, is_unsigned, rank_of, shape_of, tensor
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ConstantOp(NdOp):
             kind: Attribute = cast("DenseIntOrFPElementsAttr[Any]", value).type
         else:
             parser.parse_punctuation(":")
-            kind = parser.parse_type()
+            kind = parse_tensor(parser)
         return cls.create(result_types=(kind,), properties={"value": value}, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
@@ -214,7 +214,7 @@ def _parse_created(kind: type[Any], parser: Parser) -> Any:
     sizes = parse_sizes(parser)
     attributes = parser.parse_optional_attr_dict()
     parser.parse_punctuation(":")
-    return kind.create(operands=sizes, result_types=(parser.parse_type(),), properties=properties, attributes=attributes)
+    return kind.create(operands=sizes, result_types=(parse_tensor(parser),), properties=properties, attributes=attributes)
 
 
 def _print_created(op: IotaOp | EmptyOp, printer: Printer) -> None:

@@ -17,7 +17,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from gradir.dialects.nd.base import TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_element, check_same_types, check_shape
-from gradir.dialects.text import parse_operands, resolve
+from gradir.dialects.text import parse_operands, parse_tensor, resolve
 from gradir.dialects.types import shape_of, tensor
 
 
@@ -404,7 +404,7 @@ class CompareOp(NdOp):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
-        kind = parser.parse_type()
+        kind = parse_tensor(parser)
         values = resolve(parser, operands, (kind, kind), position)
         return cls.create(
             operands=values, result_types=(tensor(i1, shape_of(kind)),), properties={"direction": direction}, attributes=attributes
@@ -447,7 +447,7 @@ class SelectOp(NdOp):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
-        kind = parser.parse_type()
+        kind = parse_tensor(parser)
         values = resolve(parser, operands, (tensor(i1, shape_of(kind)), kind, kind), position)
         return cls.create(operands=values, result_types=(kind,), attributes=attributes)
 

@@ -24,7 +24,7 @@ from gradir.dialects.nd.checks import (
     check_same_types,
     check_shape,
 )
-from gradir.dialects.text import INDEX, Clause, resolve
+from gradir.dialects.text import INDEX, Clause, parse_tensor, resolve
 from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, shape_of, shape_text, tensor
 
 
@@ -201,9 +201,9 @@ class IndexAtOp(NdOp):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
-        values = resolve(parser, [operand], [parser.parse_type()], position)
+        values = resolve(parser, [operand], [parse_tensor(parser)], position)
         parser.parse_punctuation("->")
-        return cls.create(operands=(*values, at), result_types=(parser.parse_type(),), properties={"dim": dim}, attributes=attributes)
+        return cls.create(operands=(*values, at), result_types=(parse_tensor(parser),), properties={"dim": dim}, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -255,9 +255,9 @@ class UpdateAtOp(NdOp):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
-        kind = parser.parse_type()
+        kind = parse_tensor(parser)
         parser.parse_punctuation("->")
-        result = parser.parse_type()
+        result = parse_tensor(parser)
         values = resolve(parser, [value, operand], [kind, result], position)
         return cls.create(operands=(*values, at), result_types=(result,), properties={"dim": dim}, attributes=attributes)
 

@@ -24,7 +24,7 @@ from gradir.dialects.nd.checks import (
     check_same_types,
     check_shape,
 )
-from gradir.dialects.text import INDEX, Clause, parse_clauses, print_clauses, resolve
+from gradir.dialects.text import INDEX, Clause, parse_clauses, parse_tensor, print_clauses, resolve
 from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, rank_of, shape_of, shape_text, sizes_agree, tensor
 
 TO_END = -1
@@ -125,9 +125,9 @@ class BroadcastOp(NdOp):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
-        values = resolve(parser, [operand], [parser.parse_type()], position)
+        values = resolve(parser, [operand], [parse_tensor(parser)], position)
         parser.parse_punctuation("->")
-        return cls.create(operands=(*values, *sizes), result_types=(parser.parse_type(),), properties=properties, attributes=attributes)
+        return cls.create(operands=(*values, *sizes), result_types=(parse_tensor(parser),), properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
