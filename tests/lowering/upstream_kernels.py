@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -20,6 +20,7 @@ from gradir.dialects.registry import make_context
 from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.passes import PassContext
 from gradir.lowering.lower_kernels import LowerKernels
+from gradir.lowering.schedule_kernels import ScheduleKernels
 
 OPT, TRANSLATE = shutil.which("mlir-opt-22"), shutil.which("mlir-translate-22")
 needs_upstream = pytest.mark.skipif(OPT is None or TRANSLATE is None, reason="mlir-opt-22 and mlir-translate-22 are not installed")
@@ -30,10 +31,11 @@ def parse(text: str) -> ModuleOp:
     return Parser(make_context(), text).parse_module()
 
 
-def lowered(text: str) -> ModuleOp:
-    """The module of level-3 `text` after `lower-kernels`, verified."""
+def lowered(text: str, *, strict: bool = True) -> ModuleOp:
+    """The module of level-3 `text` after `schedule-kernels` and `lower-kernels`, verified; `strict`: no kernel may fall back to plain loops."""
     module = parse(text)
-    LowerKernels().apply(module, PassContext())
+    ScheduleKernels().apply(module, PassContext())
+    LowerKernels(strict=strict).apply(module, PassContext())
     module.verify()
     return module
 
@@ -82,20 +84,30 @@ class Compiled:
         function(*values)
 
 
-def check(text: str, arguments: Sequence[np.ndarray | np.generic], outputs: Sequence[int], *, tolerance: float = 1e-5) -> ModuleOp:
-    """Both levels of the only kernel of `text` give the same numbers; outputs start as garbage. Returns the level-4 module."""
-    before, after = parse(text), lowered(text)
-    functions = [op for op in before.body.block.ops if isinstance(op, FuncOp)]
-    (name,) = [f.sym_name.data for f in functions]
-    copies = [[a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2)]
-    for module, own in zip((before, after), copies, strict=True):
-        Compiled(module).call(name, *own)
-    for position, (want, got) in enumerate(zip(*copies, strict=True)):
-        if not isinstance(want, np.ndarray):
-            continue
-        if position not in outputs or want.dtype.kind in "biu":
-            np.testing.assert_array_equal(got, want, err_msg=f"argument {position}")
-        else:
-            scale = np.max(np.abs(want[np.isfinite(want)]), initial=0.0)
-            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * float(scale), err_msg=f"argument {position}")
+Case = tuple[Sequence[np.ndarray | np.generic], Sequence[int]]
+"""Arguments of a kernel, and the positions of its outputs."""
+
+
+def check(kernels: Mapping[str, str], cases: Mapping[str, Sequence[Case]], *, tolerance: float = 1e-5, strict: bool = True) -> ModuleOp:
+    """Both levels of every kernel (name -> level-3 text) give the same numbers in all its cases. Returns the level-4 module."""
+    text = "\n".join(kernels.values())
+    after = lowered(text, strict=strict)
+    modules = [Compiled(parse(text)), Compiled(after)]
+    for name, calls in cases.items():
+        for arguments, outputs in calls:
+            copies = [[a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2)]
+            for module, own in zip(modules, copies, strict=True):
+                module.call(name, *own)
+            for position, (want, got) in enumerate(zip(*copies, strict=True)):
+                if isinstance(want, np.ndarray):
+                    exact = position not in outputs
+                    _compare(want, got, 0.0 if exact else tolerance, f"{name}, argument {position}, shapes {[np.shape(a) for a in arguments]}")
     return after
+
+
+def _compare(want: np.ndarray, got: np.ndarray, tolerance: float, message: str) -> None:
+    if want.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, want, err_msg=message)
+        return
+    scale = np.max(np.abs(want[np.isfinite(want)]), initial=0.0)
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * float(scale), err_msg=message)

@@ -1,7 +1,7 @@
 """A level-3 kernel on its way to level 4: the group's ops with their operands bound to the new function and to shared dimensions.
 
 `Kernel` owns the new function and the map of values. `BoundOp` is one linalg op whose operands are read through maps from the group's
-dimensions. A temporary (a buffer that the kernel itself allocates) keeps its old name as a key: generators hold its value in registers.
+dimensions. What an op of the group writes is known to its readers by the old buffer, the key: generators hold the value in registers.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Kernel:
 class BoundOp:
     """One linalg op of a kernel in the dimensions of a space.
 
-    `inputs` belong to the arguments of the body, `output.memory` is the written argument, or the key of a temporary. `dims[l]` is the
-    dimension of loop l.
+    `inputs` belong to the arguments of the body; the memory of an input that the group produces is the producer's `key`. `dims[l]` is
+    the dimension of loop l.
     """
 
     op: Operation
@@ -142,7 +142,8 @@ def bind(kernel: Kernel, group: Group) -> Space:
     order = (*group.space, *(d for d in range(rank) if d not in group.space))
     place = {d: new for new, d in enumerate(order)}
     extents = _extents(kernel, group)
-    ops = tuple(_bind_op(kernel, o, place, extents) for o in group.ops)
+    keys = frozenset(o.op.outputs[0] for o in group.ops)
+    ops = tuple(_bind_op(kernel, o, place, extents, keys) for o in group.ops)
     return Space(tuple(extents[d] for d in order), ops, place)
 
 
@@ -211,14 +212,16 @@ def _extents(kernel: Kernel, group: Group) -> tuple[Index, ...]:
     return tuple(0 if e is None else e for e in found)
 
 
-def _bind_op(kernel: Kernel, o: GroupOp, place: Mapping[int, int], extents: Sequence[Index]) -> BoundOp:
+def _bind_op(
+    kernel: Kernel, o: GroupOp, place: Mapping[int, int], extents: Sequence[Index], keys: frozenset[SSAValue]
+) -> BoundOp:
     replacement: list[AffineExpr] = [AffineConstantExpr(0) if extents[d] == 1 else AffineDimExpr(place[d]) for d in o.dims]
 
     def bound(map_: AffineMap) -> AffineMap:
         return map_.replace_dims_and_symbols(replacement, [], len(place), 0)
 
     maps = [bound(m) for m in maps_of(o.op)]
-    inputs = tuple(Operand(kernel.value(v), m) for v, m in zip(o.op.inputs, maps))
+    inputs = tuple(Operand(v if v in keys else kernel.value(v), m) for v, m in zip(o.op.inputs, maps))
     target = o.op.outputs[0]
     init = kernel.value(o.init) if o.init is not None else None
     stored = target not in kernel.temporaries

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, VectorType, f32, f64, i1
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.upstream import arith, linalg, math, memref, vector
@@ -40,7 +41,7 @@ KINDS: Mapping[type[Operation], vector.CombiningKindAttr] = {
 }
 """How `vector.reduction` names what an accumulator's op does."""
 
-_REASSOCIATE = arith.FastMathFlagsAttr([arith.FastMathFlag.REASSOC])
+_REASSOCIATE = arith.FastMathFlagsAttr([FastMathFlag.REASSOC])
 _PLAIN_DIALECTS = ("arith", "math")
 
 

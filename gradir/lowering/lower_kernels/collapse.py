@@ -66,6 +66,7 @@ def _join(kernel: Kernel, space: Space, first: int) -> Space:
     b = kernel.b
     extents = space.extents
     joined: Index = b.mul(extents[first], extents[first + 1])
+    inside = {*space.produced, *kernel.temporaries}
     views: dict[tuple[SSAValue, int], SSAValue] = {}
 
     def renumber(d: int) -> int:
@@ -79,7 +80,7 @@ def _join(kernel: Kernel, space: Space, first: int) -> Space:
             return Operand(o.memory, map_)
         results = (*map_.results[:where], *map_.results[where + 1 :])
         memory = o.memory
-        if memory not in kernel.temporaries:
+        if memory not in inside:
             if (memory, where) not in views:
                 views[memory, where] = _view(b, memory, where)
             memory = views[memory, where]

@@ -15,13 +15,15 @@ from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import Kernel
 from gradir.lowering.lower_kernels.contraction import lower_contraction
+from gradir.lowering.lower_kernels.elementwise import lower_elementwise
 from gradir.lowering.lower_kernels.loops import lower_loops
+from gradir.lowering.lower_kernels.rows import lower_rows
 from gradir.lowering.lower_kernels.tiles import NotCovered
 from gradir.lowering.schedules.machine import Machine, machine_of
 
 Generator = Callable[[Kernel, Group, Machine], None]
 
-GENERATORS: Mapping[str, Generator] = {"contraction": lower_contraction}
+GENERATORS: Mapping[str, Generator] = {"contraction": lower_contraction, "elementwise": lower_elementwise, "rows": lower_rows}
 """Specialised generators by kind of kernel; they raise `NotCovered` before or while building, and the loops generator starts afresh."""
 
 
@@ -41,17 +43,18 @@ class LowerKernels(Pass):
 
     NAME: ClassVar[str] = "lower-kernels"
 
+    strict: bool = False
+    """Raise `NotCovered` where a kernel's own generator does not take it, instead of falling back to plain loops (for tests)."""
+
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
         machine = machine_of(op)
         block = op.body.block
         for function in list(block.ops):
             if isinstance(function, func.FuncOp) and is_kernel(function):
-                new = lower_kernel(function, machine)
-                if new is not function:
-                    block.insert_op_before(new, function)
-                    function.detach()
-                    function.drop_all_references()
+                block.insert_op_before(lower_kernel(function, machine, strict=self.strict), function)
+                function.detach()
+                function.drop_all_references()
 
 
 def is_kernel(function: func.FuncOp) -> bool:
@@ -61,21 +64,31 @@ def is_kernel(function: func.FuncOp) -> bool:
     return any(isinstance(op, linalg.GenericOp | linalg.FillOp) for op in function.body.block.ops)
 
 
-def lower_kernel(function: func.FuncOp, machine: Machine) -> func.FuncOp:
-    """The level-4 form of one level-3 kernel; a template (no linalg op at its top) is returned as it is."""
-    if not is_kernel(function):
-        return function
+def lower_kernel(function: func.FuncOp, machine: Machine, *, strict: bool = False) -> func.FuncOp:
+    """The level-4 form of one level-3 kernel that `is_kernel`."""
     schedule = function.attributes[KERNEL_ATTRIBUTE]
     generator = GENERATORS.get(schedule.kind) if isinstance(schedule, Schedule) else None
     if generator is not None:
-        group = group_of_kernel(function)
-        if group is not None and len(group.ops) == sum(isinstance(op, linalg.GenericOp) for op in function.body.block.ops):
-            try:
-                kernel = Kernel(function)
-                generator(kernel, group, machine)
-                return kernel.finish()
-            except NotCovered:
-                pass
+        try:
+            kernel = Kernel(function)
+            generator(kernel, _group(function), machine)
+            return kernel.finish()
+        except NotCovered:
+            if strict:
+                raise
     kernel = Kernel(function)
-    lower_loops(kernel, kernel.schedule.field("tile")[-1] if kernel.schedule.kind == "loops" and kernel.schedule.field("tile") else machine.lanes)
+    tile = kernel.schedule.field("tile") if kernel.schedule.kind == "loops" else ()
+    lower_loops(kernel, tile[-1] if tile else machine.lanes)
     return kernel.finish()
+
+
+def _group(function: func.FuncOp) -> Group:
+    """The group of all linalg ops of the kernel."""
+    group = group_of_kernel(function)
+    if group is None:
+        raise NotCovered("ops that are no group")
+    inits = {o.op.outputs[0] for o in group.ops if o.init is not None}
+    ops = [op for op in function.body.block.ops if isinstance(op, linalg.GenericOp | linalg.FillOp)]
+    if any(isinstance(op, linalg.FillOp) and op.outputs[0] not in inits for op in ops):
+        raise NotCovered("a fill that initialises nothing")
+    return group

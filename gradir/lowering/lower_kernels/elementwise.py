@@ -1,0 +1,81 @@
+"""Kind `elementwise`: one pass over the index space, all ops of the group on each vector, nothing but results in memory."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from gradir.dialects.upstream import linalg
+from gradir.lowering.groups import Group
+from gradir.lowering.lower_kernels.binding import Kernel, Space, bind, compute
+from gradir.lowering.lower_kernels.bodies import is_plain
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
+from gradir.lowering.lower_kernels.collapse import collapse
+from gradir.lowering.lower_kernels.strips import each_block, nest, strips
+from gradir.lowering.lower_kernels.tiles import Tile, stride_along, write
+from gradir.lowering.schedules.elementwise import schedule_elementwise
+from gradir.lowering.schedules.machine import Machine
+
+MOST_PIECE_OPS = 60
+"""Ops of all left-over pieces together, beyond which left-over elements go one by one."""
+TASK_ELEMENTS = 1 << 15
+"""Elements of one parallel task."""
+
+
+def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
+    """Build the whole kernel into `kernel.b`."""
+    space = collapse(kernel, bind(kernel, group), range(len(group.space)))
+    rank = len(space.extents)
+    if rank == 0:
+        _point(kernel, space, kernel.b, space.origin)
+        return
+    dim = max((d for d in range(rank) if space.extents[d] != 1), default=rank - 1)
+    tile = kernel.schedule.field("tile") or schedule_elementwise(group, machine).field("tile")
+    lanes = tile[-1] if runs_on_vectors(space, dim) else 1
+    pieces = _size(space) * 3 <= MOST_PIECE_OPS
+    b = kernel.b
+    around = [d for d in range(rank) if d != dim]
+
+    def vectors(c: LoopBuilder, at: Tile, low: Index, high: Index) -> None:
+        strips(c, at, dim, low, high, lanes, lambda e, t: _point(kernel, space, e, t), pieces=pieces)
+
+    if not kernel.schedule.field("parallel"):
+        nest(b, around, space, space.origin, lambda c, at: vectors(c, at, 0, space.extents[dim]))
+        return
+    if not around:
+        block = TASK_ELEMENTS // lanes * lanes
+        each_block(b, 0, space.extents[dim], block, lambda c, low, high: vectors(c, space.origin, low, high))
+        return
+
+    def row(c: LoopBuilder, i: SSAValue) -> None:
+        nest(c, around[1:], space, space.origin.moved(around[0], i), lambda e, at: vectors(e, at, 0, space.extents[dim]))
+
+    b.parallel(0, space.extents[around[0]], 1, row)
+
+
+def runs_on_vectors(space: Space, dim: int) -> bool:
+    """Are all bodies free of regions, and at least half of the memory operands side by side (or constant) along `dim`?"""
+    if not all(is_plain(op.op.body.block) for op in space.ops if isinstance(op.op, linalg.GenericOp)):
+        return False
+    produced = space.produced
+    operands = [i for op in space.ops for i in op.used if i is not None and i.memory not in produced]
+    operands += [op.output for op in space.ops if op.stored]
+    well = sum(1 for o in operands if stride_along(o, dim) in (0, 1) and o.element != i1)
+    return 2 * well >= len(operands)
+
+
+def _size(space: Space) -> int:
+    return sum(len(cast("linalg.GenericOp", op.op).body.block.ops) for op in space.ops)
+
+
+def _point(kernel: Kernel, space: Space, b: LoopBuilder, tile: Tile) -> None:
+    """All ops at one tile; every read comes before the first write, so outputs may be inputs."""
+    known: dict[SSAValue, SSAValue] = {}
+    for op in space.ops:
+        known[op.key] = compute(b, kernel, op, tile, known)
+    for op in space.ops:
+        if op.stored:
+            b.loc = op.op.location
+            write(b, known[op.key], op.output, tile)

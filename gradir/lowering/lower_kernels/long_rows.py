@@ -1,0 +1,244 @@
+"""`rows` kernels with long rows: a row is swept once for every reduction that later ops wait for.
+
+A sweep runs over blocks of the row. Within a block every accumulator is one vector of several registers that takes at most 32 additions in a
+row; blocks are joined in a scalar, which is f64 for long f32 sums (NUMERICS). What a later sweep needs of an earlier one is computed again,
+or kept in a row of scratch memory when it is costly. Accumulators over all rows that keep the row's positions are a row of scratch memory.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from gradir.lowering.lower_kernels.binding import BoundOp, compute
+from gradir.lowering.lower_kernels.bodies import across_lanes, combine, is_costly, widened
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
+from gradir.lowering.lower_kernels.rows_loops import closure, rows_loop, store
+from gradir.lowering.lower_kernels.rows_plan import RowsPlan, joined
+from gradir.lowering.lower_kernels.strips import each_block, strips
+from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, powers_of_two, read, write
+from gradir.lowering.schedules.machine import element_bytes
+
+BLOCK_STEPS = 32
+"""Additions in a row on one accumulator."""
+KEPT_BYTES = 64 << 10
+"""A row longer than this is computed again instead of kept."""
+TASK_ELEMENTS = 1 << 13
+
+
+def lower_long_rows(plan: RowsPlan) -> None:
+    """Build the whole kernel into `plan.kernel.b`."""
+    _LongRows(plan).run()
+
+
+class _LongRows:
+    """State of one kernel: rows of scratch memory by the key of the op whose values they hold."""
+
+    def __init__(self, plan: RowsPlan) -> None:
+        self.plan = plan
+        self.extent = plan.space.extents[plan.vector]
+        self.width = plan.lanes * plan.accumulators
+        self.sweeps = 1 + max((s.sweep for s in plan.sections if s.form != "row"), default=0)
+        self.accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
+        self.kept: dict[SSAValue, Operand] = {}
+        self.sums: dict[SSAValue, Operand] = {}
+        if any(d != plan.vector for d in plan.inner) and (self.accumulating or plan.has("inner")):
+            raise NotCovered("accumulators over rows of more than one dimension")
+
+    def run(self) -> None:
+        plan, b = self.plan, self.plan.kernel.b
+        origin = plan.space.origin
+        starts: list[SSAValue] = []
+        for op in self.accumulating:
+            if plan.keeps_inner(op):
+                self._clear(b, op, origin)
+            else:
+                starts.append(plan.start(b, op, origin, plan.wide(op)))
+        if plan.parallel and not self.accumulating:
+            first, rest = plan.outer[0], list(plan.outer[1:])
+            block = max(1, TASK_ELEMENTS // self.extent) if isinstance(self.extent, int) and self.extent else 4
+
+            def task(c: LoopBuilder, low: Index, high: Index) -> None:
+                self._keep(c)
+                c.loop(low, high, 1, [], lambda e, i, _: rows_loop(e, rest, plan, origin.moved(first, i), [], self._row))
+
+            each_block(b, 0, plan.space.extents[first], block, task)
+            return
+        self._keep(b)
+        totals = rows_loop(b, list(plan.outer), plan, origin, starts, self._row)
+        self._after(b, origin, totals)
+
+    # scratch rows
+
+    def _row_operand(self, memory: SSAValue) -> Operand:
+        return Operand(memory, AffineMap(len(self.plan.space.extents), 0, (AffineDimExpr(self.plan.vector),)))
+
+    def _clear(self, b: LoopBuilder, op: BoundOp, origin: Tile) -> None:
+        """A row of accumulators that hold nothing yet."""
+        if not isinstance(self.extent, int):
+            raise NotCovered("a row of accumulators of unknown length")
+        wide = self.plan.wide(op)
+        operand = self.sums[op.key] = self._row_operand(b.scratch(f64 if wide else op.element, [self.extent]))
+        strips(
+            b, origin, self.plan.vector, 0, self.extent, self.width, lambda c, t: write(c, self.plan.start(c, op, t, wide), operand, t)
+        )
+
+    def _keep(self, b: LoopBuilder) -> None:
+        """Scratch for costly values that a later sweep reads."""
+        plan = self.plan
+        self.kept = {}
+        for position, (op, section) in enumerate(plan.ops):
+            if section.form != "full" or not isinstance(self.extent, int) or len(plan.inner) > 1 or not is_costly(op.op):
+                continue
+            readers = [s for o, s in plan.ops[position + 1 :] if any(i is not None and i.memory == op.key for i in o.used)]
+            late = any(s.form in ("full", "reduce_inner", "reduce_outer") and s.sweep > section.sweep for s in readers)
+            if late and self.extent * element_bytes(op.element) <= KEPT_BYTES:
+                self.kept[op.key] = self._row_operand(b.scratch(op.element, [self.extent]))
+
+    # one row
+
+    def _row(self, b: LoopBuilder, at: Tile, carried: list[SSAValue]) -> list[SSAValue]:
+        plan = self.plan
+        known: dict[SSAValue, SSAValue] = {}
+        totals = list(carried)
+        scalars = [op for op in self.accumulating if not plan.keeps_inner(op)]
+        for sweep in range(-1, self.sweeps):
+            if sweep >= 0:
+                known.update(self._sweep(b, at, sweep, known))
+            for op, section in plan.ops:
+                if section.form == "row" and section.sweep == sweep:
+                    known[op.key] = compute(b, plan.kernel, op, at, known)
+                elif op in scalars and section.sweep == sweep:
+                    inside = bool(op.reduced & set(plan.inner))
+                    term = known[op.key] if inside else widened(b, plan.term(b, op, at, known), plan.wide(op))
+                    position = scalars.index(op)
+                    totals[position] = combine(b, joined(op).combiner, totals[position], term)
+        store(b, [op for op, s in plan.ops if s.form in ("row", "reduce_inner")], at, known)
+        return totals
+
+    def _sweep(self, b: LoopBuilder, at: Tile, sweep: int, rows_known: dict[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
+        """One pass over the row; returns the row's results of the reductions (unfinished for accumulators over rows)."""
+        plan = self.plan
+        last = sweep == self.sweeps - 1
+        here = [(op, s) for op, s in plan.ops if s.sweep == sweep]
+        reducing = [op for op, s in here if s.form == "reduce_inner" or (s.form == "reduce_outer" and op.reduced & set(plan.inner))]
+        adding = [op for op, s in here if s.form == "reduce_outer" and plan.keeps_inner(op)]
+        storing = [op for op, s in plan.ops if s.form == "full" and op.stored and (last if op.in_place else s.sweep == sweep)]
+        keeping = [op for op, s in here if op.key in self.kept]
+        earlier = {op.key for op, s in plan.ops if op.key in self.kept and s.sweep < sweep}
+        needed = closure(plan, [*reducing, *adding, *storing, *keeping], earlier)
+        if not reducing and not adding and not storing and not keeping:
+            return {}
+
+        def values(c: LoopBuilder, tile: Tile) -> dict[SSAValue, SSAValue]:
+            known = dict(rows_known)
+            for op, section in plan.ops:
+                if section.form == "full" and op.key in earlier:
+                    known[op.key] = read(c, self.kept[op.key], tile)
+                elif section.form == "full" and op.key in needed:
+                    known[op.key] = compute(c, plan.kernel, op, tile, known)
+            return known
+
+        def finish(c: LoopBuilder, tile: Tile, known: dict[SSAValue, SSAValue]) -> None:
+            for op in adding:
+                term = c.splat(plan.term(c, op, tile, known), tile.type(op.element))
+                total = read(c, self.sums[op.key], tile)
+                write(c, combine(c, joined(op).combiner, total, widened(c, term, plan.wide(op))), self.sums[op.key], tile)
+            for op in keeping:
+                write(c, known[op.key], self.kept[op.key], tile)
+            store(c, storing, tile, known)
+
+        def terms(c: LoopBuilder, tile: Tile, carried: list[SSAValue]) -> list[SSAValue]:
+            """Accumulators of the tile's type joined with the tile's terms."""
+            known = values(c, tile)
+            new = [
+                combine(c, joined(op).combiner, total, c.splat(plan.term(c, op, tile, known), tile.type(op.element)))
+                for op, total in zip(reducing, carried)
+            ]
+            finish(c, tile, known)
+            return new
+
+        if not reducing:
+            self._around(b, at, [], lambda c, t, a: self._plain(c, t, lambda e, tile: finish(e, tile, values(e, tile))) or a)
+            return {}
+        totals = [plan.start(b, op, at, plan.wide(op)) for op in reducing]
+        totals = self._around(b, at, totals, lambda c, t, a: self._reduce(c, t, reducing, a, terms))
+        found: dict[SSAValue, SSAValue] = {}
+        for op, total in zip(reducing, totals):
+            found[op.key] = total if op in self.accumulating else plan.finish(b, op, total, plan.wide(op))
+        return found
+
+    def _around(self, b: LoopBuilder, at: Tile, carried: list[SSAValue], inside: object) -> list[SSAValue]:
+        """The loops over further dimensions of the row."""
+        dims = [d for d in self.plan.inner if d != self.plan.vector]
+        return rows_loop(b, dims, self.plan, at, carried, inside)  # pyright: ignore[reportArgumentType]  lambdas of that shape
+
+    def _plain(self, b: LoopBuilder, at: Tile, action: object) -> None:
+        strips(b, at, self.plan.vector, 0, self.extent, self.width // 2 or 1, action, pieces=isinstance(self.extent, int))  # pyright: ignore
+
+    def _reduce(self, b: LoopBuilder, at: Tile, ops: list[BoundOp], totals: list[SSAValue], terms: object) -> list[SSAValue]:
+        """Scalar totals joined with everything along the vector dimension."""
+        plan, width, extent = self.plan, self.width, self.extent
+        emit: object = terms
+
+        def joined_with(c: LoopBuilder, totals: list[SSAValue], accumulators: list[SSAValue]) -> list[SSAValue]:
+            new: list[SSAValue] = []
+            for op, total, accumulator in zip(ops, totals, accumulators):
+                scalar = widened(c, across_lanes(c, joined(op).combiner, accumulator), plan.wide(op))
+                new.append(combine(c, joined(op).combiner, total, scalar))
+            return new
+
+        def block(c: LoopBuilder, low: Index, high: Index, totals: list[SSAValue]) -> list[SSAValue]:
+            wide_tile = at.with_axes(Axis(plan.vector, width))
+            starts = [plan.start(c, op, wide_tile, False) for op in ops]
+            found = c.loop(low, high, width, starts, lambda e, i, a: emit(e, wide_tile.moved(plan.vector, i), a))  # pyright: ignore
+            return joined_with(c, totals, found)
+
+        def narrow(c: LoopBuilder, tile: Tile, totals: list[SSAValue]) -> list[SSAValue]:
+            starts = [plan.start(c, op, tile, False) for op in ops]
+            return joined_with(c, totals, emit(c, tile, starts))  # pyright: ignore
+
+        whole = b.round_down(extent, width)
+        if isinstance(whole, int) and whole <= width * BLOCK_STEPS:
+            totals = block(b, 0, whole, totals) if whole else totals
+        else:
+            span = width * BLOCK_STEPS
+            totals = b.loop(
+                0, whole, span, totals, lambda c, low, a: block(c, low, c.minimum(c.add(low, span), whole), list(a))
+            )
+        if not isinstance(extent, int) or not isinstance(whole, int):
+            return b.loop(whole, extent, 1, totals, lambda c, i, a: narrow(c, at.moved(plan.vector, i), list(a)))
+        for start, size in powers_of_two(extent - whole, width):
+            if size < plan.lanes:
+                rest = whole + start
+                return b.loop(rest, extent, 1, totals, lambda c, i, a: narrow(c, at.moved(plan.vector, i), list(a)))
+            totals = narrow(b, at.moved(plan.vector, whole + start).with_axes(Axis(plan.vector, size)), totals)
+        return totals
+
+    # after all rows
+
+    def _after(self, b: LoopBuilder, at: Tile, totals: list[SSAValue]) -> None:
+        plan = self.plan
+        known: dict[SSAValue, SSAValue] = {}
+        scalars = [op for op in self.accumulating if not plan.keeps_inner(op)]
+        for op, total in zip(scalars, totals):
+            known[op.key] = plan.finish(b, op, total, plan.wide(op))
+        for op, section in plan.ops:
+            if section.form == "scalar":
+                known[op.key] = compute(b, plan.kernel, op, at, known)
+        store(b, [*scalars, *(op for op, s in plan.ops if s.form == "scalar")], at, known)
+        positions = [op for op, s in plan.ops if s.form == "inner" or (op in self.accumulating and plan.keeps_inner(op))]
+        if not positions:
+            return
+
+        def strip(c: LoopBuilder, tile: Tile) -> None:
+            here = dict(known)
+            for op in positions:
+                if op.key in self.sums:
+                    here[op.key] = plan.finish(c, op, read(c, self.sums[op.key], tile), plan.wide(op))
+                else:
+                    here[op.key] = compute(c, plan.kernel, op, tile, here)
+            store(c, positions, tile, here)
+
+        strips(b, at, plan.vector, 0, self.extent, plan.lanes, strip, pieces=True)
