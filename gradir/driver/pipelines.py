@@ -94,10 +94,10 @@ PIPELINES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def check_order(names: Sequence[str]) -> None:
-    """Raise `ValueError` when `names` breaks `MUST_PRECEDE` (the last `first` must come before the last `second`)."""
-    last = {name: index for index, name in enumerate(names)}
+    """Raise `ValueError` when `names` breaks `MUST_PRECEDE`: a pass runs before its predecessor ran for the first time."""
+    begin = {name: index for index, name in reversed(list(enumerate(names)))}
     for first, second, reason in MUST_PRECEDE:
-        if first in last and second in last and last[first] > last[second]:
+        if first in begin and second in begin and begin[first] > begin[second]:
             raise ValueError(f"pass '{first}' must precede '{second}': {reason}")
 
 
