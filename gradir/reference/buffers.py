@@ -1,7 +1,7 @@
 """Memory of levels 3 and 4: bytes that know whether they were written, through which view, and whether their buffer is alive.
 
-Every access computes the byte positions of its elements, then checks: alive, in bounds, initialised (poison), not stale (no other view of the
-arena wrote there since), writable (no input, no constant, no operand declared `read`), and free of races inside `scf.parallel`.
+Every access computes the byte positions of its elements, then checks: alive, in bounds, initialised (poison), not stale (no other view
+of the arena wrote there since), writable (no input, no constant, no operand declared `read`), and free of races inside `scf.parallel`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, NoneAttr, StridedLayoutAttr, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, NoneAttr, StridedLayoutAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
@@ -110,13 +110,18 @@ def holding(array: Array, name: str, *, writable: bool) -> View:
     return view
 
 
-def check_index(machine: Machine, op: Operation, shape: Sequence[int], index: Sequence[Any], mask: Any = True) -> None:
-    """Every coordinate lies inside `shape` where `mask` holds."""
+def check_index(machine: Machine, op: Operation, shape: Sequence[int], index: Sequence[Any], mask: Any = None) -> None:
+    """Every coordinate lies inside `shape`, where `mask` holds."""
     for dim, (i, size) in enumerate(zip(index, shape, strict=True)):
-        outside = ((np.asarray(i) < 0) | (np.asarray(i) >= size)) & mask
-        if np.any(outside):
-            found = int(np.broadcast_to(i, np.shape(outside))[outside].reshape(-1)[0]) if np.ndim(outside) else int(i)
-            machine.fail(op, "OP102", f"index of dim {dim} is out of bounds", expected=f"0 <= index < {size}", found=str(found))
+        i = np.asarray(i)
+        if i.size == 0 or (i.min() >= 0 and i.max() < size):
+            continue
+        outside = (i < 0) | (i >= size)
+        if mask is not None:
+            outside = outside & mask
+        if outside.any():
+            found = np.broadcast_to(i, outside.shape)[outside].reshape(-1)[0]
+            machine.fail(op, "OP102", f"index of dim {dim} is out of bounds", expected=f"0 <= index < {size}", found=str(int(found)))
 
 
 def _bytes_of(view: View, positions: Any) -> Array:
@@ -132,7 +137,8 @@ def read(machine: Machine, op: Operation, view: View, index: Sequence[Any]) -> A
     where = _bytes_of(view, view.positions(index))
     if not memory.defined[where].all():
         missing = int(np.count_nonzero(~memory.defined[where].all(axis=-1)))
-        machine.fail(op, "OP101", f"reads {missing} elements of {memory.name} that were never written, the first at {_first(view, where, ~memory.defined)}")
+        first = _first(view, where, ~memory.defined)
+        machine.fail(op, "OP101", f"reads {missing} elements of {memory.name} that were never written, the first at {first}")
     if view.tag and not (memory.owner[where] == view.tag).all():
         stale = memory.owner != view.tag
         machine.fail(
@@ -148,12 +154,13 @@ def read(machine: Machine, op: Operation, view: View, index: Sequence[Any]) -> A
 
 def write(machine: Machine, op: Operation, view: View, index: Sequence[Any], values: Any, mask: Any = None) -> None:
     """Store `values` at `index` where `mask` holds."""
-    check_index(machine, op, view.shape, index, True if mask is None else mask)
+    check_index(machine, op, view.shape, index, mask)
     memory = view.allocation
     if not memory.alive:
         machine.fail(op, "OP106", f"writes {memory.name} after it was freed")
     if not memory.writable or not view.writable:
-        machine.fail(op, "OP104", f"writes to {memory.name}, which is {'only declared `read` here' if memory.writable else 'not ours to change'}")
+        reason = "is declared `read` here" if memory.writable else "is not ours to change"
+        machine.fail(op, "OP104", f"writes to {memory.name}, which {reason}")
     positions, values = np.broadcast_arrays(view.positions(index), np.asarray(values, view.dtype))
     if mask is not None:
         chosen = np.broadcast_to(mask, positions.shape)
@@ -180,7 +187,9 @@ def _check_race(machine: Machine, op: Operation, memory: Allocation, where: Arra
         others |= (memory.reader[where] != Race.NOBODY) & (memory.reader[where] != here)
     if others.any():
         verb = "writes" if writes else "reads"
-        machine.fail(op, "OP107", f"an iteration of scf.parallel {verb} bytes of {memory.name} that another iteration touches, the first at byte {int(where[others][0])}")
+        first = int(where[others][0])
+        message = f"an iteration of scf.parallel {verb} bytes of {memory.name} that another touches, the first at byte {first}"
+        machine.fail(op, "OP107", message)
     if writes:
         memory.writer[where] = here
         return
@@ -211,11 +220,13 @@ def check_type(machine: Machine, op: Operation, view: View, type_: MemRefType) -
     """`view` has the sizes and strides that `type_` promises."""
     for dim, (found, expected) in enumerate(zip(view.shape, type_.get_shape(), strict=True)):
         if expected not in (DYNAMIC_INDEX, found):
-            machine.fail(op, "OP111", f"dim {dim} of a memref has another size than its type says", expected=str(expected), found=str(found))
+            message = f"dim {dim} of a memref has another size than its type says"
+            machine.fail(op, "OP111", message, expected=str(expected), found=str(found))
     _, strides = layout_of(type_)
-    for dim, (found, expected) in enumerate(zip(view.strides, strides, strict=True)):
+    for dim, (found, expected) in enumerate(zip(view.strides, strides)):
         if expected is not None and view.shape[dim] > 1 and found != expected * view.dtype.itemsize:
-            machine.fail(op, "OP111", f"dim {dim} of a memref has another stride than its type says", expected=str(expected), found=str(found // view.dtype.itemsize))
+            message = f"dim {dim} of a memref has another stride than its type says"
+            machine.fail(op, "OP111", message, expected=str(expected), found=str(found // view.dtype.itemsize))
     return view
 
 
@@ -236,7 +247,7 @@ def argument_attributes(function: FuncOp) -> list[dict[str, Attribute]]:
     empty: list[dict[str, Attribute]] = [{} for _ in function.body.block.args]
     if not isinstance(function.arg_attrs, ArrayAttr):
         return empty
-    return [dict(each.data) if isinstance(each, DictionaryAttr) else {} for each in function.arg_attrs]
+    return [dict(each.data) for each in function.arg_attrs]
 
 
 def _access(attributes: dict[str, Attribute]) -> str:

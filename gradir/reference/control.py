@@ -86,7 +86,7 @@ def _parallel(machine: Machine, op: scf.ParallelOp, *_operands: Value) -> Value:
     machine.rng.shuffle(points)
     totals: list[Value] = [machine.values[value] for value in op.initVals]
     outer = machine.race
-    race = outer if outer is not None else Race(machine.rng.integers(1, 1 << 30))
+    race = outer if outer is not None else Race(int(machine.rng.integers(1, 1 << 30)))
     machine.race = race
     reduce: Any = op.body.block.last_op
     try:

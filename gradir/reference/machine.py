@@ -1,7 +1,7 @@
 """The evaluator's core: values of SSA names, blocks in program order, calls; one numpy function per kind of op.
 
-The functions live in one module per dialect and register themselves with `evaluates`; a dialect's module loads when an op of it is first met.
-Level by level a value is: a numpy array or scalar (tensors, vectors, numbers), a `Partial` (a tensor with undefined elements), a `View` (memref).
+The functions live in one module per dialect and register themselves with `evaluates`; a dialect's module loads when an op of it is first
+met. A value is a numpy array or scalar (tensors, vectors, numbers), a `Partial` (a tensor with undefined elements) or a `View` (memref).
 """
 
 from __future__ import annotations

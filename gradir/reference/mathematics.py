@@ -28,6 +28,16 @@ def power(x: Any, y: Any) -> Any:
     return np.power(np.asarray(x, np.float64), np.asarray(y, np.float64))
 
 
+def reciprocal_root(x: Any) -> Any:
+    """`1 / sqrt(x)`."""
+    return 1.0 / np.sqrt(x)
+
+
+def clamp(x: Any, low: Any, high: Any) -> Any:
+    """`minimum(maximum(x, low), high)`."""
+    return minimum(maximum(x, low), high)
+
+
 def round_away(x: Any) -> Any:
     """To nearest, halves away from zero; exact also for 0.49999999999999994."""
     whole_part = np.trunc(x)
@@ -35,19 +45,11 @@ def round_away(x: Any) -> Any:
 
 
 def fused(x: Any, y: Any, z: Any, dtype: np.dtype[Any]) -> Any:
-    """`x * y + z` rounded once."""
+    """`x * y + z`: exact for f64; narrower types through f64, where the product is exact and the sum has 29 bits to spare."""
     if dtype == np.float64:
         return np.vectorize(_exact_fma, otypes=[np.float64])(x, y, z) if np.size(x * y * z) else x * y + z
-    product = np.asarray(x, np.float64) * np.asarray(y, np.float64)  # exact: 24 + 24 bits fit 53
-    z = np.asarray(z, np.float64)
-    total = product + z
-    # two-sum gives the error of the addition; round to odd so that the final rounding is the only one
-    virtual = total - product
-    error = (product - (total - virtual)) + (z - virtual)
-    inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
-    even = (total.view(np.int64) & 1) == 0
-    toward = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
-    return rounded(np.where(inexact & even, toward, total), dtype)
+    product = np.asarray(x, np.float64) * np.asarray(y, np.float64)
+    return rounded(product + np.asarray(z, np.float64), dtype)
 
 
 def _exact_fma(x: float, y: float, z: float) -> float:
@@ -90,14 +92,14 @@ _FUNCTIONS: tuple[tuple[type[Operation], Callable[..., Any]], ...] = (
     (ops.PowFOp, power),
     (ops.RoundOp, round_away),
     (ops.RoundEvenOp, np.rint),
-    (ops.RsqrtOp, lambda x: 1.0 / np.sqrt(x)),
+    (ops.RsqrtOp, reciprocal_root),
     (ops.SinOp, np.sin),
     (ops.SinhOp, np.sinh),
     (ops.SqrtOp, np.sqrt),
     (ops.TanOp, np.tan),
     (ops.TanhOp, np.tanh),
     (ops.TruncOp, np.trunc),
-    (ops.ClampFOp, lambda x, low, high: minimum(maximum(x, low), high)),
+    (ops.ClampFOp, clamp),
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, NoReturn
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, UnitAttr
@@ -84,12 +85,17 @@ def _cast(machine: Machine, op: memref.CastOp, view: View) -> View:
 @evaluates(memref.CopyOp)
 def _copy(machine: Machine, op: Operation, source: View, destination: View) -> None:
     if source.shape != destination.shape:
-        machine.fail(op, "OP111", "source and destination differ in shape", expected=str(destination.shape), found=str(source.shape))
+        shapes = {"expected": str(destination.shape), "found": str(source.shape)}
+        machine.fail(op, "OP111", "source and destination differ in shape", **shapes)
     same = (source.start, source.strides) == (destination.start, destination.strides)
     if not same and overlap(source, destination):
         machine.fail(op, "OP109", "source and destination overlap")
     everywhere = source.everywhere()
     write(machine, op, destination, everywhere, read(machine, op, source, everywhere))
+
+
+def _exceeds(machine: Machine, op: Operation, size: int, low: int, high: int) -> NoReturn:
+    machine.fail(op, "OP102", "the view exceeds its buffer", expected=f"at most {size} bytes", found=f"bytes {low} to {high}")
 
 
 @evaluates(memref.ViewOp)
@@ -98,7 +104,7 @@ def _view(machine: Machine, op: memref.ViewOp, source: View, shift: Value, *dyna
     dtype, shape = dtype_of(op.result.type), sizes_of(op.result.type, dynamic)
     start, size = int(shift), int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if start < 0 or start + size > source.shape[0]:
-        machine.fail(op, "OP102", "the view exceeds its buffer", expected=f"at most {source.shape[0]} bytes", found=f"bytes {start} to {start + size}")
+        _exceeds(machine, op, source.shape[0], start, start + size)
     strides, tag = row_major(shape, dtype.itemsize), hash((id(op), start)) | 1
     return View(source.allocation, dtype, source.start + start, shape, strides, tag, source.writable)
 
@@ -112,7 +118,8 @@ def _subview(machine: Machine, op: memref.SubviewOp, source: View, *dynamic: Val
     for dim, (offset, size, step) in enumerate(zip(offsets, sizes, steps)):
         last = offset + (size - 1) * step
         if size < 0 or (size and not (0 <= offset < source.shape[dim] and 0 <= last < source.shape[dim])):
-            machine.fail(op, "OP102", f"dim {dim} of the subview is out of bounds", expected=f"within {source.shape[dim]}", found=f"{offset} to {last}")
+            message = f"dim {dim} of the subview is out of bounds"
+            machine.fail(op, "OP102", message, expected=f"within {source.shape[dim]}", found=f"{offset} to {last}")
     start = source.start + sum(offset * stride for offset, stride in zip(offsets, source.strides))
     strides = [step * stride for step, stride in zip(steps, source.strides)]
     kept = kept_dims(op.result.type.get_shape(), op.static_sizes.get_values())
@@ -141,7 +148,7 @@ def _reinterpret(machine: Machine, op: memref.ReinterpretCastOp, source: View, *
     result = replace(source, start=origin + offset * item, shape=tuple(sizes), strides=tuple(step * item for step in steps))
     low, high = result.extent()
     if low < 0 or high > source.allocation.data.size:
-        machine.fail(op, "OP102", "the view exceeds its buffer", expected=f"at most {source.allocation.data.size} bytes", found=f"bytes {low} to {high}")
+        _exceeds(machine, op, source.allocation.data.size, low, high)
     return result
 
 
@@ -158,7 +165,7 @@ def _collapse(machine: Machine, op: memref.CollapseShapeOp, source: View) -> Vie
         shape.append(int(np.prod([source.shape[dim] for dim in group], dtype=np.int64)))
         real = [dim for dim in group if source.shape[dim] != 1] or group[-1:]
         strides.append(source.strides[real[-1]])
-        for outer, inner in zip(real, real[1:]):
+        for outer, inner in pairwise(real):
             if source.strides[outer] != source.strides[inner] * source.shape[inner]:
                 machine.fail(op, "OP111", f"dims {outer} and {inner} are not contiguous", found=str(source.strides))
     return replace(source, shape=tuple(shape), strides=tuple(strides))

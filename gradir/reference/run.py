@@ -1,7 +1,7 @@
 """Running one function of a module on numpy arrays, at any of the levels 1 to 4.
 
-At levels 1 and 2 a function takes and returns tensors. At levels 3 and 4 an entry takes its inputs, then its outputs, then its arena; the attributes
-`gradir.inputs`, `gradir.results`, `gradir.arena` of the function say which is which, and the evaluator allocates what is not given.
+At levels 1 and 2 a function takes and returns tensors. At levels 3 and 4 an entry takes its inputs, then its outputs, then its arena; the
+attributes `gradir.inputs`, `gradir.results`, `gradir.arena` of the function say which is which, and the evaluator allocates the last two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
 from gradir.errors import GradirError
@@ -37,8 +37,9 @@ def run(
 ) -> list[Array]:
     """The results of `@entry` on `inputs`.
 
-    At level 3 and 4, without attributes that name outputs, `None` stands for a buffer that the function fills; those are the results. `result_shapes`
-    gives the sizes of outputs whose types have `?`. `seed` orders parallel loops. Raises `GradirError` OP1xx where the program has no meaning.
+    At level 3 and 4, without attributes that name outputs, `None` stands for a buffer that the function fills; those are the results.
+    `result_shapes` gives the sizes of outputs whose types have `?`. `seed` orders parallel loops. Raises `GradirError` OP1xx where the
+    program has no meaning.
     """
     machine = Machine(module, seed=seed, watch=watch)
     function = machine.function(entry)
@@ -72,8 +73,10 @@ def _run_values(machine: Machine, function: FuncOp, inputs: Sequence[Array | Non
     arguments = function.body.block.args
     if len(inputs) != len(arguments):
         raise _refuse(function, "wrong number of inputs", str(len(arguments)), str(len(inputs)))
-    values: list[Value] = [coerced(function, k, array, argument.type) for k, (array, argument) in enumerate(zip(inputs, arguments))]
-    values = [value[()] if value.ndim == 0 and not hasattr(argument.type, "get_shape") else value for value, argument in zip(values, arguments)]
+    values: list[Value] = []
+    for k, (array, argument) in enumerate(zip(inputs, arguments)):
+        value = coerced(function, k, array, argument.type)
+        values.append(value if isinstance(argument.type, TensorType) else value[()])
     machine.values = {}
     bind_arguments(machine, function, [argument.type for argument in arguments], values)
     results = machine.enter(function.body, values)

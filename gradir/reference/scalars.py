@@ -82,7 +82,7 @@ for _kind, _function in (
     (arith.SubfOp, np.subtract),
     (arith.MulfOp, np.multiply),
     (arith.DivfOp, np.divide),
-    (arith.RemfOp, remainder),
+    (arith.RemFOp, remainder),
     (arith.NegfOp, np.negative),
     (arith.MaximumfOp, maximum),
     (arith.MinimumfOp, minimum),
@@ -115,17 +115,19 @@ def check_overflow(machine: Machine, op: Operation, function: Callable[..., Any]
 
 
 def _modulo_two(integer: Callable[..., Any], boolean: Callable[..., Any]) -> Callable[..., Any]:
-    """numpy's bool arithmetic is logic, that of `i1` is modulo 2."""
-    return lambda x, y: boolean(x, y) if np.asarray(x).dtype == np.bool_ else integer(x, y)
+    """numpy's bool arithmetic is logic; that of `i1` is modulo 2, and its signed order has true as -1."""
+
+    def choose(x: Any, y: Any) -> Any:
+        return (boolean if np.asarray(x).dtype == np.bool_ else integer)(x, y)
+
+    return choose
 
 
 def _by_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, y: signed(function(unsigned(x), unsigned(y)), x)
+    def by_bits(x: Any, y: Any) -> Any:
+        return signed(function(unsigned(x), unsigned(y)), x)
 
-
-def _signed_order(choose: Callable[..., Any], choose_boolean: Callable[..., Any]) -> Callable[..., Any]:
-    """As signed `i1`, true is -1."""
-    return lambda x, y: choose_boolean(x, y) if np.asarray(x).dtype == np.bool_ else choose(x, y)
+    return by_bits
 
 
 for _kind, _function in (
@@ -135,8 +137,8 @@ for _kind, _function in (
     (arith.AndIOp, np.bitwise_and),
     (arith.OrIOp, np.bitwise_or),
     (arith.XOrIOp, np.bitwise_xor),
-    (arith.MaxSIOp, _signed_order(np.maximum, np.logical_and)),
-    (arith.MinSIOp, _signed_order(np.minimum, np.logical_or)),
+    (arith.MaxSIOp, _modulo_two(np.maximum, np.logical_and)),
+    (arith.MinSIOp, _modulo_two(np.minimum, np.logical_or)),
     (arith.MaxUIOp, _by_bits(np.maximum)),
     (arith.MinUIOp, _by_bits(np.minimum)),
 ):
@@ -286,7 +288,8 @@ def _to_integer(*, is_signed: bool) -> Callable[..., Value]:
         low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (0.0, 2.0**bits)
         outside = ~((exact >= low) & (exact < high))
         if np.any(outside):
-            machine.fail(op, "OP103", f"a float does not fit {op.results[0].type}", found=str(x[outside][0]), hint="clamp the operand first")
+            message = f"a float does not fit {op.results[0].type}"
+            machine.fail(op, "OP103", message, found=str(x[outside].reshape(-1)[0]), hint="clamp the operand first")
         if dtype == np.bool_:
             return (exact != 0)[()]
         return exact.astype(dtype if is_signed else f"u{dtype.itemsize}").view(dtype)[()]

@@ -58,7 +58,8 @@ def _window(machine: Machine, op: Any, shape: Sequence[int], dynamic: Sequence[V
     for dim, (offset, size, stride) in enumerate(zip(offsets, sizes, strides, strict=True)):
         last = offset + (size - 1) * stride
         if size < 0 or (size and not (0 <= offset < shape[dim] and 0 <= last < shape[dim])) or not 0 <= offset <= shape[dim]:
-            machine.fail(op, "OP102", f"dim {dim} of the slice is out of bounds", expected=f"within {shape[dim]}", found=f"{offset} to {last}")
+            message = f"dim {dim} of the slice is out of bounds"
+            machine.fail(op, "OP102", message, expected=f"within {shape[dim]}", found=f"{offset} to {last}")
         if stride < 1:
             machine.fail(op, "OP102", f"dim {dim} of the slice has stride {stride}", expected="at least 1")
         slices.append(slice(offset, offset + max(size - 1, 0) * stride + (size > 0), stride))

@@ -1,7 +1,7 @@
 """`linalg`: a loop nest as numpy over its iteration grid. The order of a reduction is free, so it is computed as exactly as is cheap.
 
-Operands are gathered through their maps, the body runs once on whole arrays, the result is stored through the output's map. A reduction whose
-body ends in a known combiner is folded at once (floats in f64, rounded once); any other runs point by point over the reduction loops.
+Operands are gathered through their maps, the body runs once on whole arrays, the result is stored through the output's map. A reduction
+whose body ends in a known combiner is folded at once (floats in f64, rounded once); any other runs point by point over its reduction loops.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def _fold_pairwise(function: Callable[[Array, Array], Array]) -> Callable[[Array
 
 
 def _modulo_two(fold: Callable[..., Array], boolean: Callable[..., Array]) -> Callable[..., Array]:
-    return lambda init, terms, axes: (boolean if init.dtype == np.bool_ else fold)(init, terms, axes)
+    def choose(init: Array, terms: Array, axes: tuple[int, ...]) -> Array:
+        return (boolean if init.dtype == np.bool_ else fold)(init, terms, axes)
+
+    return choose
 
 
 COMBINERS: dict[type[Operation], Callable[[Array, Array, tuple[int, ...]], Array]] = {
@@ -136,7 +139,7 @@ class Nest:
     def __init__(self, machine: Machine, op: LinalgStructuredOperation, operands: Sequence[Value]) -> None:
         self.machine, self.op = machine, op
         self.maps = [attribute.data for attribute in op.get_indexing_maps()]
-        self.parallel = [kind.data.value == "parallel" for kind in op.get_iterator_types()]
+        self.parallel = [str(kind.data) == "parallel" for kind in op.get_iterator_types()]
         self.inputs = len(op.inputs)
         self.operands: list[Value] = list(operands)
         for k in range(self.inputs, len(operands)):
@@ -149,10 +152,11 @@ class Nest:
     def _extents(self) -> tuple[int, ...]:
         sizes: dict[int, int] = {}
         for k, (value, mapping) in enumerate(zip(self.operands, self.maps, strict=True)):
-            for expr, size in zip(mapping.results, np.shape(value) if not isinstance(value, Partial | View) else value.shape, strict=True):
+            shape = value.shape if isinstance(value, Partial | View) else np.shape(value)
+            for expr, size in zip(mapping.results, shape, strict=True):
                 if isinstance(expr, AffineDimExpr) and sizes.setdefault(expr.position, size) != size:
-                    known = sizes[expr.position]
-                    self.machine.fail(self.op, "OP111", f"operand {k} gives loop d{expr.position} another size", expected=str(known), found=str(size))
+                    message = f"operand {k} gives loop d{expr.position} another size"
+                    self.machine.fail(self.op, "OP111", message, expected=str(sizes[expr.position]), found=str(size))
         if missing := [d for d in range(len(self.parallel)) if d not in sizes]:
             self.machine.fail(self.op, "OP111", f"no operand gives the size of loop d{missing[0]}")
         return tuple(sizes[d] for d in range(len(self.parallel)))
@@ -192,9 +196,10 @@ class Nest:
         self._run(grids, skip=skipped, accumulators=False)
         axes = tuple(d for d, parallel in enumerate(self.parallel) if not parallel)
         shape = [len(r) for r in ranges]
+        outer = [grid if parallel else grid[tuple([slice(0, 1)] * grid.ndim)] for grid, parallel in zip(grids, self.parallel)]
         for k, reduction in enumerate(self.reductions):
             terms = np.broadcast_to(np.asarray(whole(self.machine, self.op, self.machine.values[reduction.term])), shape)
-            index = self._index(self.maps[self.inputs + k], [grid if parallel else grid[tuple([slice(0, 1)] * grid.ndim)] for grid, parallel in zip(grids, self.parallel)])
+            index = self._index(self.maps[self.inputs + k], outer)
             kept = [n if parallel else 1 for n, parallel in zip(shape, self.parallel)]
             init = np.broadcast_to(self._load(self.inputs + k, index), kept)
             total: Any = COMBINERS[type(reduction.combine)](np.asarray(init), terms, axes)

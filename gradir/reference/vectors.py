@@ -95,7 +95,7 @@ def _contract(_machine: Machine, op: vector.ContractionOp, lhs: Array, rhs: Arra
         ordered = np.transpose(array, np.argsort(dims))
         return np.expand_dims(ordered, tuple(d for d in range(rank) if d not in dims))
 
-    reduced = tuple(d for d, kind in enumerate(op.iterator_types) if kind.data.value == "reduction")
+    reduced = tuple(d for d, kind in enumerate(op.iterator_types) if str(kind.data) == "reduction")
     dtype = np.asarray(acc).dtype
     terms = spread(lhs, maps[0]).astype(dtype) * spread(rhs, maps[1]).astype(dtype)
     kept = [d for d in range(rank) if d not in reduced]
@@ -239,7 +239,7 @@ def _store(machine: Machine, op: vector.StoreOp, value: Array, view: View, *inde
     write(machine, op, view, _lanes(index, value.shape), value)
 
 
-def _masked_read(machine: Machine, op: Operation, view: View, index: Sequence[Any], mask: Array, otherwise: Array) -> Array:
+def _masked_read(machine: Machine, op: Operation, view: View, index: Sequence[Any], mask: Any, otherwise: Array) -> Array:
     """Read where `mask` holds; other lanes are not touched."""
     lanes = np.broadcast_arrays(*index, mask) if index else [mask]
     chosen = np.asarray(lanes[-1])
@@ -284,27 +284,26 @@ def _scatter(machine: Machine, op: vector.ScatterOp, view: View, *rest: Value) -
 
 def _transfer(
     machine: Machine, op: Any, shape: Sequence[int], index: Sequence[Value], sizes: Sequence[int], mask: Array | None
-) -> tuple[list[Any], Array]:
-    """Coordinates of each lane, and which lanes are inside (an out-of-bounds lane of an `in_bounds` dim is an error)."""
+) -> tuple[list[Any], Array | None]:
+    """Coordinates of each lane, and which lanes are inside (None: all; an out-of-bounds lane of an `in_bounds` dim is an error)."""
     mapping: AffineMap = op.permutation_map.data
     in_bounds = [bool(flag.value.data) for flag in op.in_bounds] or [False] * len(sizes)
     rank = len(sizes)
     coordinates: list[Any] = [np.full([1] * rank, int(i)) for i in index]
-    inside = np.ones(list(sizes), np.bool_)
-    moved: set[int] = set()
+    inside: Any = True
     for k, expr in enumerate(mapping.results):
         if isinstance(expr, AffineConstantExpr):
             continue
         assert isinstance(expr, AffineDimExpr)
         grid = np.arange(sizes[k]).reshape([-1 if j == k else 1 for j in range(rank)])
         coordinates[expr.position] = coordinates[expr.position] + grid
-        moved.add(expr.position)
         if not in_bounds[k]:
             inside = inside & (coordinates[expr.position] < shape[expr.position]) & (coordinates[expr.position] >= 0)
     if mask is not None:
         inside = inside & _mask_of_lanes(mapping, mask, rank)
-    check_index(machine, op, shape, coordinates, inside)
-    return coordinates, inside
+    everywhere = inside is True
+    check_index(machine, op, shape, coordinates, None if everywhere else inside)
+    return coordinates, None if everywhere else np.broadcast_to(inside, list(sizes))
 
 
 def _mask_of_lanes(mapping: AffineMap, mask: Array, rank: int) -> Array:
@@ -322,9 +321,13 @@ def _transfer_read(machine: Machine, op: vector.TransferReadOp, source: Value, *
     mask = rest[-1] if op.mask is not None else None
     sizes = _shape(op.result.type)
     coordinates, inside = _transfer(machine, op, source.shape, index, sizes, mask)
+    if isinstance(source, View) and inside is None:
+        return np.broadcast_to(read(machine, op, source, coordinates), sizes)
     if isinstance(source, View):
         return _masked_read(machine, op, source, coordinates, inside, padding)
     array, defined = parts(source)
+    if inside is None:
+        inside = np.ones(sizes, np.bool_)
     safe = tuple(np.where(inside, i, 0) for i in coordinates)
     require_defined(machine, op, np.asarray(defined[safe] | ~inside))
     return np.where(inside, array[safe], padding).astype(array.dtype)
@@ -339,6 +342,8 @@ def _transfer_write(machine: Machine, op: vector.TransferWriteOp, value: Array, 
         write(machine, op, target, coordinates, value, inside)
         return None
     array, defined = (each.copy() for each in parts(target))
+    if inside is None:
+        inside = np.ones(value.shape, np.bool_)
     chosen = tuple(np.broadcast_to(i, inside.shape)[inside] for i in coordinates)
     array[chosen], defined[chosen] = value[inside], True
     return partial(array, defined)

@@ -2,4 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.affine import *  # noqa: F403 (this module is xDSL's)
+from xdsl.dialects.affine import (
+    Affine as Affine,
+    ApplyOp as ApplyOp,
+    ForOp as ForOp,
+    IfOp as IfOp,
+    LoadOp as LoadOp,
+    MinOp as MinOp,
+    ParallelOp as ParallelOp,
+    StoreOp as StoreOp,
+    VectorLoadOp as VectorLoadOp,
+    VectorStoreOp as VectorStoreOp,
+    YieldOp as YieldOp,
+)

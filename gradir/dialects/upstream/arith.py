@@ -5,15 +5,59 @@ xDSL's take scalars only, or give vectors of comparisons the type `i1`.
 
 from __future__ import annotations
 
+from types import UnionType
 from typing import ClassVar, Self
 
 from xdsl.dialects import arith as xdsl_arith
-from xdsl.dialects.arith import *  # noqa: F403 (this module is xDSL's plus the replacements below)
 from xdsl.dialects.arith import (
-    CMPF_COMPARISON_OPERATIONS,
-    CMPI_COMPARISON_OPERATIONS,
-    FastMathFlagsAttr,
-    FloatingPointLikeBinaryOperation,
+    CMPF_COMPARISON_OPERATIONS as CMPF_COMPARISON_OPERATIONS,
+    CMPI_COMPARISON_OPERATIONS as CMPI_COMPARISON_OPERATIONS,
+    AddfOp as AddfOp,
+    AddiOp as AddiOp,
+    AddUIExtendedOp as AddUIExtendedOp,
+    AndIOp as AndIOp,
+    BitcastOp as BitcastOp,
+    CeilDivSIOp as CeilDivSIOp,
+    CeilDivUIOp as CeilDivUIOp,
+    ComparisonOperation as ComparisonOperation,
+    ConstantOp as ConstantOp,
+    DivfOp as DivfOp,
+    DivSIOp as DivSIOp,
+    DivUIOp as DivUIOp,
+    ExtFOp as ExtFOp,
+    FastMathFlagsAttr as FastMathFlagsAttr,
+    FloatingPointLikeBinaryOperation as FloatingPointLikeBinaryOperation,
+    FloatingPointToIntegerBaseOp as FloatingPointToIntegerBaseOp,
+    FloorDivSIOp as FloorDivSIOp,
+    IntegerOverflowAttr as IntegerOverflowAttr,
+    IntegerOverflowFlag as IntegerOverflowFlag,
+    IntegerToFloatingPointBaseOp as IntegerToFloatingPointBaseOp,
+    MaximumfOp as MaximumfOp,
+    MaxnumfOp as MaxnumfOp,
+    MaxSIOp as MaxSIOp,
+    MaxUIOp as MaxUIOp,
+    MinimumfOp as MinimumfOp,
+    MinnumfOp as MinnumfOp,
+    MinSIOp as MinSIOp,
+    MinUIOp as MinUIOp,
+    MulExtendedBase as MulExtendedBase,
+    MulfOp as MulfOp,
+    MuliOp as MuliOp,
+    MulSIExtendedOp as MulSIExtendedOp,
+    MulUIExtendedOp as MulUIExtendedOp,
+    NegfOp as NegfOp,
+    OrIOp as OrIOp,
+    RemSIOp as RemSIOp,
+    RemUIOp as RemUIOp,
+    ShLIOp as ShLIOp,
+    ShRSIOp as ShRSIOp,
+    ShRUIOp as ShRUIOp,
+    SignlessIntegerBinaryOperation as SignlessIntegerBinaryOperation,
+    SignlessIntegerBinaryOperationWithOverflow as SignlessIntegerBinaryOperationWithOverflow,
+    SubfOp as SubfOp,
+    SubiOp as SubiOp,
+    TruncFOp as TruncFOp,
+    XOrIOp as XOrIOp,
 )
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -30,8 +74,8 @@ from .extend import boolean_like, extended, parse_operand_list, print_operands, 
 class Cast(IRDLOperation):
     """`result[i] = convert(input[i])`: a scalar, or a vector or tensor of the result's shape."""
 
-    FROM: ClassVar[tuple[type, ...]]
-    TO: ClassVar[tuple[type, ...]]
+    FROM: ClassVar[tuple[type | UnionType, ...]]
+    TO: ClassVar[tuple[type | UnionType, ...]]
     WIDTH: ClassVar[int] = 0  # +1: the result is wider, -1: narrower, 0: any
 
     input = operand_def()
@@ -282,16 +326,10 @@ class RemFOp(FloatingPointLikeBinaryOperation):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
-class RemfOp(FloatingPointLikeBinaryOperation):
-    """C's `fmod`: exact, with the sign of `lhs`."""
-
-    name = "arith.remf"
-
-    traits = traits_def(Pure())
-
-
 Arith = extended(
     xdsl_arith.Arith,
-    [RemFOp, FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp, ExtSIOp, ExtUIOp, TruncIOp, IndexCastOp, IndexCastUIOp, SelectOp, CmpfOp, CmpiOp, RemfOp],
+    [
+        *(FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp, ExtSIOp, ExtUIOp, TruncIOp, IndexCastOp, IndexCastUIOp),
+        *(SelectOp, CmpfOp, CmpiOp, RemFOp),
+    ],
 )

@@ -2,4 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.bufferization import *  # noqa: F403 (this module is xDSL's)
+from xdsl.dialects.bufferization import (
+    AllocTensorOp as AllocTensorOp,
+    Bufferization as Bufferization,
+    CloneOp as CloneOp,
+    MaterializeInDestinationOp as MaterializeInDestinationOp,
+    ToBufferOp as ToBufferOp,
+    ToTensorOp as ToTensorOp,
+)

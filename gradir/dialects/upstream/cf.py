@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.cf import *  # noqa: F403 (this module is xDSL's)
+from xdsl.dialects.cf import (
+    AssertOp as AssertOp,
+    BranchOp as BranchOp,
+    Cf as Cf,
+    ConditionalBranchOp as ConditionalBranchOp,
+    SwitchOp as SwitchOp,
+)

@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.func import *  # noqa: F403 (this module is xDSL's)
+from xdsl.dialects.func import (
+    CallOp as CallOp,
+    Func as Func,
+    FuncOp as FuncOp,
+    ReturnOp as ReturnOp,
+)

@@ -24,7 +24,29 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
-from xdsl.dialects.linalg.ops import *  # noqa: F403 (this module is xDSL's plus the replacements below)
+from xdsl.dialects.linalg.ops import (
+    AddOp as AddOp,
+    BroadcastOp as BroadcastOp,
+    Conv2DNchwFchwOp as Conv2DNchwFchwOp,
+    Conv2DNgchwFgchwOp as Conv2DNgchwFgchwOp,
+    Conv2DNgchwGfchwOp as Conv2DNgchwGfchwOp,
+    Conv2DNhwc_FhwcOp as Conv2DNhwc_FhwcOp,
+    Conv2DNhwc_HwcfOp as Conv2DNhwc_HwcfOp,
+    Conv2DNhwgcGfhwcOp as Conv2DNhwgcGfhwcOp,
+    ExpOp as ExpOp,
+    LogOp as LogOp,
+    MatmulOp as MatmulOp,
+    MaxOp as MaxOp,
+    MinOp as MinOp,
+    MulOp as MulOp,
+    PoolingNchwMaxOp as PoolingNchwMaxOp,
+    QuantizedMatmulOp as QuantizedMatmulOp,
+    ReduceOp as ReduceOp,
+    SelectOp as SelectOp,
+    SqrtOp as SqrtOp,
+    SubOp as SubOp,
+    TransposeOp as TransposeOp,
+)
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -137,7 +159,7 @@ class GenericOp(LinalgStructuredOperation):
         return self.iterator_types
 
     def print(self, printer: Printer) -> None:
-        words = ArrayAttr(StringAttr(kind.data.value) for kind in self.iterator_types)
+        words = ArrayAttr(StringAttr(str(kind.data)) for kind in self.iterator_types)
         front: dict[str, Attribute] = {"indexing_maps": self.indexing_maps, "iterator_types": words}
         front |= {name: value for name in ("doc", "library_call") if (value := self.properties.get(name)) is not None}
         printer.print_op_attributes(front)
@@ -179,7 +201,7 @@ class GenericOp(LinalgStructuredOperation):
 def _iterator(parser: Parser, kind: Attribute) -> IteratorTypeAttr:
     if isinstance(kind, IteratorTypeAttr):
         return kind
-    words = [word.value for word in IteratorType]
+    words = [str(word) for word in IteratorType]
     if not isinstance(kind, StringAttr) or kind.data not in words:
         parser.raise_error(f"unknown iterator type {kind}, expected one of {', '.join(words)}")
     return IteratorTypeAttr(IteratorType(kind.data))

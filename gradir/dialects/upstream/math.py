@@ -7,7 +7,51 @@ from typing import ClassVar, Self
 from xdsl.dialects import math as xdsl_math
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat
-from xdsl.dialects.math import *  # noqa: F403 (this module is xDSL's plus the ops below)
+from xdsl.dialects.math import (
+    AbsFOp as AbsFOp,
+    AbsIOp as AbsIOp,
+    AcoshOp as AcoshOp,
+    AcosOp as AcosOp,
+    AsinhOp as AsinhOp,
+    AsinOp as AsinOp,
+    Atan2Op as Atan2Op,
+    AtanhOp as AtanhOp,
+    AtanOp as AtanOp,
+    CbrtOp as CbrtOp,
+    CeilOp as CeilOp,
+    CopySignOp as CopySignOp,
+    CoshOp as CoshOp,
+    CosOp as CosOp,
+    CountLeadingZerosOp as CountLeadingZerosOp,
+    CountTrailingZerosOp as CountTrailingZerosOp,
+    CtPopOp as CtPopOp,
+    ErfOp as ErfOp,
+    Exp2Op as Exp2Op,
+    ExpM1Op as ExpM1Op,
+    ExpOp as ExpOp,
+    FloatingPointLikeBinaryMathOperation as FloatingPointLikeBinaryMathOperation,
+    FloatingPointLikeUnaryMathOperation as FloatingPointLikeUnaryMathOperation,
+    FloorOp as FloorOp,
+    FmaOp as FmaOp,
+    FPowIOp as FPowIOp,
+    IPowIOp as IPowIOp,
+    Log1pOp as Log1pOp,
+    Log2Op as Log2Op,
+    Log10Op as Log10Op,
+    LogOp as LogOp,
+    PowFOp as PowFOp,
+    RoundEvenOp as RoundEvenOp,
+    RoundOp as RoundOp,
+    RsqrtOp as RsqrtOp,
+    SignlessIntegerLikeBinaryMathOperation as SignlessIntegerLikeBinaryMathOperation,
+    SignlessIntegerLikeUnaryMathOperation as SignlessIntegerLikeUnaryMathOperation,
+    SinhOp as SinhOp,
+    SinOp as SinOp,
+    SqrtOp as SqrtOp,
+    TanhOp as TanhOp,
+    TanOp as TanOp,
+    TruncOp as TruncOp,
+)
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from xdsl.dialects import memref as xdsl_memref
 from xdsl.dialects.builtin import (
@@ -16,7 +16,31 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     UnrankedMemRefType,
 )
-from xdsl.dialects.memref import *  # noqa: F403 (this module is xDSL's plus the replacements below)
+from xdsl.dialects.memref import (
+    AllocaOp as AllocaOp,
+    AllocaScopeOp as AllocaScopeOp,
+    AllocaScopeReturnOp as AllocaScopeReturnOp,
+    AllocOp as AllocOp,
+    AlterShapeOperation as AlterShapeOperation,
+    AssumeAlignmentOp as AssumeAlignmentOp,
+    AtomicRMWOp as AtomicRMWOp,
+    CollapseShapeOp as CollapseShapeOp,
+    DeallocOp as DeallocOp,
+    DimOp as DimOp,
+    DmaStartOp as DmaStartOp,
+    DmaWaitOp as DmaWaitOp,
+    ExpandShapeOp as ExpandShapeOp,
+    ExtractAlignedPointerAsIndexOp as ExtractAlignedPointerAsIndexOp,
+    ExtractStridedMetaDataOp as ExtractStridedMetaDataOp,
+    GetGlobalOp as GetGlobalOp,
+    LoadOp as LoadOp,
+    MemorySpaceCastOp as MemorySpaceCastOp,
+    RankOp as RankOp,
+    ReinterpretCastOp as ReinterpretCastOp,
+    StoreOp as StoreOp,
+    SubviewOp as SubviewOp,
+    ViewOp as ViewOp,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, base, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -165,7 +189,8 @@ def _print_elements(printer: Printer, value: Attribute) -> None:
 
 def _parse_elements(parser: Parser, type_: MemRefType) -> Attribute:
     if parser.parse_optional_keyword("dense"):
-        return parser.parse_dense_int_or_fp_elements_attr(TensorType(type_.element_type, type_.shape))
+        tensor: TensorType[Any] = TensorType(type_.element_type, type_.shape)
+        return parser.parse_dense_int_or_fp_elements_attr(tensor)
     return parser.parse_attribute()
 
 

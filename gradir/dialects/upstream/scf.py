@@ -7,7 +7,15 @@ from typing import Self
 
 from xdsl.dialects import scf as xdsl_scf
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, i32
-from xdsl.dialects.scf import *  # noqa: F403 (this module is xDSL's plus the replacements below)
+from xdsl.dialects.scf import (
+    ConditionOp as ConditionOp,
+    ExecuteRegionOp as ExecuteRegionOp,
+    ForOp as ForOp,
+    IfOp as IfOp,
+    IndexSwitchOp as IndexSwitchOp,
+    WhileOp as WhileOp,
+    YieldOp as YieldOp,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -103,7 +111,7 @@ class ParallelOp(IRDLOperation):
             unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
             bounds.append(list(parser.resolve_operands(unresolved, [IndexType()] * len(unresolved), position)))
         initial: list[SSAValue] = []
-        types: list[Attribute] = []
+        types: Sequence[Attribute] = []
         if parser.parse_optional_keyword("init"):
             unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
             parser.parse_punctuation("->")

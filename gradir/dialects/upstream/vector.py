@@ -7,8 +7,23 @@ from typing import ClassVar
 from xdsl.dialects import vector as xdsl_vector
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import IndexType, VectorType
-from xdsl.dialects.vector import *  # noqa: F403 (this module is xDSL's plus the replacements below)
-from xdsl.dialects.vector import CombiningKindAttr
+from xdsl.dialects.vector import (
+    BroadcastOp as BroadcastOp,
+    CombiningKindAttr as CombiningKindAttr,
+    CombiningKindFlag as CombiningKindFlag,
+    ExtractOp as ExtractOp,
+    FMAOp as FMAOp,
+    InsertOp as InsertOp,
+    LoadOp as LoadOp,
+    MaskedLoadOp as MaskedLoadOp,
+    MaskedStoreOp as MaskedStoreOp,
+    PrintOp as PrintOp,
+    ShuffleOp as ShuffleOp,
+    StoreOp as StoreOp,
+    TransferReadOp as TransferReadOp,
+    TransferWriteOp as TransferWriteOp,
+    VectorTransferOperation as VectorTransferOperation,
+)
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,

@@ -200,7 +200,7 @@ class ContractionOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         words = ArrayAttr(StringAttr(kind.data) for kind in self.iterator_types)
-        named = {"indexing_maps": self.indexing_maps, "iterator_types": words, "kind": self.kind}
+        named: dict[str, Attribute] = {"indexing_maps": self.indexing_maps, "iterator_types": words, "kind": self.kind}
         if self.fastmath.data:
             named["fastmath"] = self.fastmath
         printer.print_op_attributes({**named, **self.attributes})

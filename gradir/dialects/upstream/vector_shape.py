@@ -10,7 +10,7 @@ from math import prod
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import I64, ArrayAttr, DenseArrayBase, IntegerAttr, VectorType, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -42,6 +42,12 @@ def int_list(attribute: ArrayAttr[IntegerAttr[I64]]) -> list[int]:
     return [value.value.data for value in attribute]
 
 
+def _vector(type_: Attribute) -> VectorType:
+    """`type_`, which the operand's constraint has checked to be a vector."""
+    assert isinstance(type_, VectorType)
+    return type_
+
+
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
     """`result[i[permutation[0]], ..] = vector[i[0], ..]`: result dim `k` is operand dim `permutation[k]`."""
@@ -70,7 +76,7 @@ class TransposeOp(IRDLOperation):
 
     def verify_(self) -> None:
         permutation = self.permutation.get_values()
-        shape = self.vector.type.get_shape()
+        shape = _vector(self.vector.type).get_shape()
         if sorted(permutation) != list(range(len(shape))):
             raise VerifyException(f"{self.name}: {list(permutation)} is no permutation of {len(shape)} dims")
         if [shape[dim] for dim in permutation] != list(self.result.type.get_shape()):
@@ -96,7 +102,7 @@ class ShapeCastOp(IRDLOperation):
         super().__init__(operands=[source], result_types=[result_type])
 
     def verify_(self) -> None:
-        if prod(self.source.type.get_shape()) != prod(self.result.type.get_shape()):
+        if prod(_vector(self.source.type).get_shape()) != prod(self.result.type.get_shape()):
             raise VerifyException(f"{self.name}: {self.source.type} and {self.result.type} have different numbers of elements")
 
 
@@ -165,7 +171,7 @@ class ExtractStridedSliceOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        shape, sizes = self.source.type.get_shape(), int_list(self.sizes)
+        shape, sizes = _vector(self.source.type).get_shape(), int_list(self.sizes)
         expected = [*sizes, *shape[len(sizes) :]]
         if list(self.result.type.get_shape()) != expected:
             raise VerifyException(f"{self.name}: result shape must be {expected}, got {self.result.type}")
