@@ -90,14 +90,15 @@ def fill_defaults(properties: dict[str, Attribute], clauses: Sequence[Clause], r
     full: dict[str, Attribute] = {}
     for clause in clauses:
         if clause.kind == "int":
-            full[clause.name] = properties.get(clause.name) or i64_attr(clause.fill)
+            full[clause.name] = i64_attr(clause.fill)
         elif clause.kind == "flag":
-            full[clause.name] = properties.get(clause.name) or flag_attr(False)
+            full[clause.name] = flag_attr(False)
         else:
-            full[clause.name] = properties.get(clause.name) or i64_array(clause.default(rank))
-            if clause.kind == "pair":
-                full[clause.second] = properties.get(clause.second) or i64_array(())
-    return full | {name: value for name, value in properties.items() if name not in full}
+            full[clause.name] = i64_array(clause.default(rank))
+        if clause.kind == "pair":
+            full[clause.second] = i64_array(())
+    full.update(properties)
+    return full
 
 
 def print_clauses(op: Operation, printer: Printer, clauses: Sequence[Clause], rank: int) -> None:

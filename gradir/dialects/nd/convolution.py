@@ -82,8 +82,8 @@ class ConvGeneralOp(NdOp):
 
     def _verify_groups(self, lhs: Sequence[Dim], rhs: Sequence[Dim]) -> None:
         features, batches = self.number("feature_groups"), self.number("batch_groups")
-        check_at_least(self, "feature_groups", (features,), 1)
-        check_at_least(self, "batch_groups", (batches,), 1)
+        if features < 1 or batches < 1:
+            self.fail(f"feature_groups and batch_groups must be at least 1, found {features} and {batches}")
         if features > 1 and batches > 1:
             self.fail(f"only one of feature_groups and batch_groups may exceed 1, found {features} and {batches}")
         channels, kernel_channels, outputs = lhs[-1], rhs[-2], rhs[-1]
