@@ -94,10 +94,11 @@ PIPELINES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def check_order(names: Sequence[str]) -> None:
-    """Raise `ValueError` when `names` breaks `MUST_PRECEDE`: a pass runs before its predecessor ran for the first time."""
+    """Raise `ValueError` when `names` breaks `MUST_PRECEDE`: the last run of a pass has no run of its predecessor before it."""
+    last = {name: index for index, name in enumerate(names)}
     begin = {name: index for index, name in reversed(list(enumerate(names)))}
     for first, second, reason in MUST_PRECEDE:
-        if first in begin and second in begin and begin[first] > begin[second]:
+        if first in begin and second in begin and begin[first] > last[second]:
             raise ValueError(f"pass '{first}' must precede '{second}': {reason}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 from scaled import scaled
@@ -58,7 +59,7 @@ def test_plugins_register(monkeypatch):
 def test_the_road_names_passes_and_gives_reasons():
     assert all(step.pass_name in PASSES and len(step.why) > 10 for step in ROAD + BEFORE_AD)
     assert all(step.level_in <= step.level_out for step in ROAD)
-    assert all(a.level_out == b.level_in for a, b in zip(ROAD, ROAD[1:], strict=False))
+    assert all(a.level_out == b.level_in for a, b in pairwise(ROAD))
 
 
 @pytest.mark.parametrize(("first", "second", "reason"), MUST_PRECEDE)
@@ -121,7 +122,11 @@ def test_requests_for_derivatives_take_the_long_road():
 
 
 def test_lower_verifies_its_input():
-    bad = 'func.func @f(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<2xf32> {\n  %0 = "nd.add"(%x, %y) : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n'
+    bad = (
+        "func.func @f(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<2xf32> {\n"
+        '  %0 = "nd.add"(%x, %y) : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>\n'
+        "  return %0 : tensor<2xf32>\n}\n"
+    )
     with pytest.raises(GradirError) as caught:
         lower(bad)
     assert caught.value.part == "graph" and "nd.add" in str(caught.value) and ":2:" in caught.value.location
