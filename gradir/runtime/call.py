@@ -200,6 +200,11 @@ def _numpy_table() -> Any:
     return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
 
 
+def is_plain(tensor: TensorSpec, array: Any) -> bool:
+    """Whether the wrapper accepts a checked array: no subclass, and the very dtype object that its plan names."""
+    return type(array) is np.ndarray and array.dtype is numpy_dtype(tensor.dtype) and array.flags.c_contiguous and array.flags.aligned
+
+
 @cache
 def fast_call_works() -> bool:
     """Whether this interpreter and this numpy lay objects out as the wrapper's IR assumes (CPython with the GIL, numpy 1.26+)."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
-from gradir.runtime.call import FastCall, fast_call_takes, invoke
+from gradir.runtime.call import FastCall, fast_call_takes, invoke, is_plain
 from gradir.runtime.loader import Library, load_object
 from gradir.runtime.manifest import FunctionSpec, Manifest
 from gradir.runtime.signature import check_inputs, check_outputs, make_outputs, overlaps
@@ -75,7 +75,11 @@ class Function:
             self.flat = self._slow_call
         return self.flat(*inputs)
 
-    def _slow_call(self, *inputs: Any) -> tuple[Array, ...]:
+    def _slow_call(self, *values: Any) -> tuple[Array, ...]:
+        """What the native wrapper hands back: arguments to convert or to explain. It gets them again once they are plain arrays."""
+        inputs, _ = check_inputs(self.spec, values)
+        if self._fast is not None and all(map(is_plain, self.spec.inputs, inputs)):
+            return self.flat(*inputs)
         return self._checked_call(inputs, None)
 
     def _checked_call(self, values: Sequence[Any], out: Sequence[Any] | None) -> tuple[Array, ...]:

@@ -33,7 +33,10 @@ def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], 
             "pass one array per input",
         )
     sizes: Sizes = {}
-    return [_check_input(spec, tensor, value, sizes) for tensor, value in zip(spec.inputs, values, strict=True)], sizes
+    return [
+        value if _is_right(tensor, value) else _check_input(spec, tensor, value, sizes)
+        for tensor, value in zip(spec.inputs, values, strict=True)
+    ], sizes
 
 
 def make_outputs(spec: FunctionSpec, sizes: Sizes) -> list[Array]:
@@ -63,6 +66,13 @@ def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: Sizes) -> lis
 def overlaps(array: Array, others: Sequence[Any]) -> bool:
     """Whether `array` may share bytes with one of `others` (judged by their address ranges)."""
     return any(isinstance(other, np.ndarray) and np.may_share_memory(array, other) for other in others)
+
+
+def _is_right(tensor: TensorSpec, value: Any) -> bool:
+    """The common case, decided in 0.3 us: an array of exactly the static shape and type, ready to be read."""
+    if type(value) is not np.ndarray or value.shape != tensor.shape or value.dtype is not numpy_dtype(tensor.dtype):
+        return False
+    return value.flags.c_contiguous and value.flags.aligned and tensor.kind == "tensor"
 
 
 def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Sizes) -> Any:
