@@ -95,7 +95,7 @@ def check(kernels: Mapping[str, str], cases: Mapping[str, Sequence[Case]], *, to
     modules = [Compiled(parse(text)), Compiled(after)]
     for name, calls in cases.items():
         for arguments, outputs in calls:
-            copies = [[a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2)]
+            copies = [[_copy(a) for a in arguments] for _ in range(2)]
             for module, own in zip(modules, copies, strict=True):
                 module.call(name, *own)
             for position, (want, got) in enumerate(zip(*copies, strict=True)):
@@ -111,3 +111,12 @@ def _compare(want: np.ndarray, got: np.ndarray, tolerance: float, message: str) 
         return
     scale = np.max(np.abs(want[np.isfinite(want)]), initial=0.0)
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * float(scale), err_msg=message)
+
+
+def _copy(argument: np.ndarray | np.generic) -> np.ndarray | np.generic:
+    """A copy with the same strides."""
+    if not isinstance(argument, np.ndarray) or argument.base is None or argument.flags.c_contiguous:
+        return argument.copy()
+    base = argument.base.copy()
+    offset = argument.ctypes.data - argument.base.ctypes.data
+    return np.ndarray(argument.shape, argument.dtype, base, offset, argument.strides)

@@ -22,9 +22,10 @@ from xdsl.ir.affine import AffineDimExpr
 from gradir.dialects.upstream import arith, math, vector
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind, compute
-from gradir.lowering.lower_kernels.bodies import KINDS
+from gradir.lowering.lower_kernels.bodies import KINDS, combine, is_identity
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.collapse import collapse
+from gradir.lowering.lower_kernels.dots import RESULTS, DotSteps, dots, suits_dots
 from gradir.lowering.lower_kernels.panels import pack_panel, panel_operand
 from gradir.lowering.lower_kernels.tiles import (
     Axis,
@@ -34,6 +35,7 @@ from gradir.lowering.lower_kernels.tiles import (
     columns,
     powers_of_two,
     read,
+    stride_along,
     uses,
     write,
 )
@@ -55,7 +57,8 @@ class Plan:
     epilogue: tuple[BoundOp, ...]
     a: int
     b: int
-    n: int
+    n: int | None
+    """The output's innermost dimension; None when there is one result in all."""
     row: int | None
     around: tuple[int, ...]
     """Loops outside of the panels: batch dimensions and further dimensions of b."""
@@ -66,6 +69,8 @@ class Plan:
     width: int
     pack: bool
     parallel: int | None
+    dots: bool
+    """Sum along k in vectors instead of along n."""
 
 
 def lower_contraction(kernel: Kernel, group: Group, machine: Machine) -> None:
@@ -87,11 +92,15 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     if not all(isinstance(e, AffineDimExpr) or e.used_dims() == set() for e in core.output.map.results):
         raise NotCovered("an output that is read through sums")
     output = [d for d in range(len(space.extents)) if d in uses(core.output.map)]
+    k = tuple(d for d in range(len(space.extents)) if d in core.reduced and space.extents[d] != 1)
+    schedule = kernel.schedule
+    parallel = next((space.place[d] for d in schedule.field("parallel") if d in space.place), None)
     if not output:
-        raise NotCovered("a contraction with one result")
+        if not suits_dots(core, k):
+            raise NotCovered("one result of operands that do not lie side by side")
+        return Plan(space, core, epilogue, 0, 1, None, None, (), (), k, 1, 1, False, None, True)
     n = max(output)
-    left, right = core.inputs
-    a, b = (0, 1) if n in uses(right.map) else (1, 0)
+    a, b = (0, 1) if n in uses(core.inputs[1].map) else (1, 0)
     if n not in uses(core.inputs[b].map):
         raise NotCovered("no operand varies along the innermost dimension")
     row = _row_dim(space, core, a, b, output, n)
@@ -99,8 +108,6 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     others = [d for d in output if d not in (n, row)]
     rows_around = tuple(d for d in others if d in used_a and d not in used_b)
     around = tuple(d for d in others if d not in rows_around)
-    k = tuple(d for d in range(len(space.extents)) if d in core.reduced and space.extents[d] != 1)
-    schedule = kernel.schedule
     tile = schedule.field("tile")
     if len(tile) < 2:
         rows, width = space.extents[row] if row is not None else 1, space.extents[n]
@@ -108,8 +115,8 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
         tile = tile_of(machine, element_bytes(core.element), *known)
     height = 1 if row is None else tile[0]
     pack = 1 in schedule.field("pack") and n not in used_a
-    parallel = next((space.place[d] for d in schedule.field("parallel") if d in space.place), None)
-    return Plan(space, core, epilogue, a, b, n, row, around, rows_around, k, height, tile[1], pack, parallel)
+    dots = not pack and n not in used_a and stride_along(core.inputs[b], n) != 1 and suits_dots(core, k)
+    return Plan(space, core, epilogue, a, b, n, row, around, rows_around, k, height, tile[1], pack, parallel, dots)
 
 
 def _collapsed(kernel: Kernel, space: Space, group: Group) -> Space:
@@ -155,7 +162,9 @@ class _Generator:
         self.element: Attribute = plan.core.element
         self.lanes = machine.lanes_of(element_bytes(self.element))
         assert plan.core.combination is not None
-        self.combiner = plan.core.combination.combiner
+        combiner = plan.core.combination.combiner
+        assert isinstance(combiner, arith.AddfOp | arith.AddiOp)
+        self.combiner = combiner
         product = plan.core.combination.term.owner
         block = cast("Any", plan.core.op).body.block
         factors = dict(zip((_source(v, block) for v in product.operands), product.operands))  # pyright: ignore
@@ -187,6 +196,9 @@ class _Generator:
             self._loop(b, dims[0], 0, self.space.extents[dims[0]], 1, lambda c, i: self._around(c, dims[1:], tile.moved(dims[0], i)))
             return
         n, width = self.plan.n, self.plan.width
+        if self.plan.dots or n is None:
+            self._dots(b, [*self.plan.rows_around, *([] if self.plan.row is None else [self.plan.row])], tile)
+            return
         extent = self.space.extents[n]
         if isinstance(extent, int):
             whole = extent - extent % width
@@ -212,6 +224,7 @@ class _Generator:
     def _panel(self, b: LoopBuilder, tile: Tile, width: int, count: int | None) -> None:
         """All rows of one panel of columns; `count` of its `width` columns exist (None: known when it runs)."""
         plan = self.plan
+        assert plan.n is not None
         operand = self.core.inputs[plan.b]
         panel: SSAValue | None = None
         if plan.pack:
@@ -251,10 +264,44 @@ class _Generator:
                 b, row, low, high, size, lambda c, i, size=size: self._micro(c, tile.moved(row, i), operand, size, width, count, packed)
             )
 
+    # dot products
+
+    def _dots(self, b: LoopBuilder, dims: list[int], tile: Tile) -> None:
+        """All rows and columns, a few results along n at a time."""
+        if dims:
+            self._loop(b, dims[0], 0, self.space.extents[dims[0]], 1, lambda c, i: self._dots(c, dims[1:], tile.moved(dims[0], i)))
+            return
+        n = self.plan.n
+        if n is None:
+            self._dot_results(b, tile, 1)
+            return
+        extent = self.space.extents[n]
+        whole = b.round_down(extent, RESULTS)
+        self._loop(b, n, 0, whole, RESULTS, lambda c, j: self._dot_results(c, tile.moved(n, j), RESULTS))
+        b.loop(whole, extent, 1, [], lambda c, j, _: self._dot_results(c, tile.moved(n, j), 1) or [])
+
+    def _dot_results(self, b: LoopBuilder, tile: Tile, results: int) -> None:
+        plan = self.plan
+
+        def product(c: LoopBuilder, at: Tile, total: SSAValue) -> SSAValue:
+            c.loc = self.core.op.location
+            factors = [self._factor(c, position, self.core.inputs[position], at) for position in (plan.a, plan.b)]
+            return self._fma(c, factors[0], factors[1], total)
+
+        steps = DotSteps(self.space, self.element, self.lanes, plan.n, plan.k, self.combiner, product)
+        for t, total in enumerate(dots(steps, b, tile, results)):
+            at = tile if plan.n is None else tile.moved(plan.n, b.add(tile.at[plan.n], t))
+            if self.core.init is not None and not is_identity(self.core.init, self.combiner):
+                total = combine(b, self.combiner, self.core.init, total)
+            elif self.core.init is None:
+                total = combine(b, self.combiner, read(b, self.core.output, at), total)
+            self._finish(b, at, total)
+
     # the micro-kernel
 
     def _micro(self, b: LoopBuilder, tile: Tile, operand: Operand, height: int, width: int, count: int | None, packed: bool) -> None:
         plan, core = self.plan, self.core
+        assert plan.n is not None
         masked = count != width
         rows = () if height == 1 or plan.row is None else (Axis(plan.row, height),)
         across = Axis(plan.n, width, masked)
@@ -293,6 +340,7 @@ class _Generator:
     ) -> SSAValue:
         """`accumulator + a * b` at one point of the k loops."""
         plan, core = self.plan, self.core
+        assert plan.n is not None
         b.loc = core.op.location
         used = uses(core.inputs[plan.a].map)
         here = at.moved(plan.n, 0) if packed else at
