@@ -7,7 +7,9 @@ bounds, writes to arguments and stale reads.
     (y,) = run(module, "layer", [x, w, b])
 """
 
+from gradir.reference.check_semantics import SemanticsChecker, check_semantics
+from gradir.reference.compare import Difference, Expectation, compare, expectations
 from gradir.reference.machine import evaluates
 from gradir.reference.run import run
 
-__all__ = ["evaluates", "run"]
+__all__ = ["Difference", "Expectation", "SemanticsChecker", "check_semantics", "compare", "evaluates", "expectations", "run"]

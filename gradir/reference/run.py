@@ -37,7 +37,8 @@ def run(
 ) -> list[Array]:
     """The results of `@entry` on `inputs`.
 
-    At level 3 and 4, without attributes that name outputs, `None` stands for a buffer that the function fills; those are the results.
+    At level 3 and 4, without attributes that name outputs, `None` stands for a buffer that the function fills; those are the results. If
+    there is none, every buffer may be updated, and the results are the final contents of all.
     `result_shapes` gives the sizes of outputs whose types have `?`. `seed` orders parallel loops. Raises `GradirError` OP1xx where the
     program has no meaning.
     """
@@ -116,6 +117,8 @@ def _run_buffers(
             views.append(outputs[-1])
     machine.values = {}
     machine.enter(function.body, views)
+    if declared is None and not outputs:
+        outputs = [view for view in views if isinstance(view, View)]
     last = function.body.block.last_op or function
     return [np.asarray(read(machine, last, view, view.everywhere())) for view in outputs]
 

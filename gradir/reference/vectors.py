@@ -167,7 +167,8 @@ def _insert_strided(_machine: Machine, op: vector.InsertStridedSliceOp, source: 
     lead = dest.ndim - source.ndim
     steps = [1] * lead + strides
     sizes = [1] * lead + list(source.shape)
-    result[tuple(slice(offset, offset + (size - 1) * step + 1, step) for offset, size, step in zip(offsets, sizes, steps))] = source.reshape(sizes)
+    window = tuple(slice(offset, offset + (size - 1) * step + 1, step) for offset, size, step in zip(offsets, sizes, steps))
+    result[window] = source.reshape(sizes)
     return result
 
 

@@ -1,0 +1,95 @@
+"""When are two results equal? NUMERICS, "Comparison".
+
+Integers, booleans, indices and moved data: exactly; NaN equals NaN. A float lies within its tolerance, which `expectations` takes from runs
+with perturbed rounding (see `noise`). An element that depends on a comparison closer than the error of its operands is counted, not
+compared; more than 1 % of such elements is a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from gradir.reference.noise import Noise, is_float, spacing
+from gradir.reference.run import run
+
+Array = np.ndarray[Any, Any]
+
+SPREAD = 4.0
+"""Tolerance over the largest deviation that the perturbed runs showed."""
+
+FLOOR = 4.0
+"""Units in the last place that every rounded element is granted."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One result: its elements, how far each may be off (0: exact), and which are not compared."""
+
+    value: Array
+    tolerance: Array
+    unstable: Array
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first element that differs; `index` is None when shape or dtype differ."""
+
+    index: tuple[int, ...] | None
+    expected: str
+    found: str
+    count: int = 1
+
+
+def expectations(module: ModuleOp, entry: str, inputs: Sequence[Array | None], *, samples: int = 4, seed: int = 0) -> list[Expectation]:
+    """What `@entry` gives on `inputs`, with the tolerance that NUMERICS grants to any other way of computing it."""
+    values = run(module, entry, inputs, seed=seed)
+    shapes = [value.shape for value in values]
+    runs = [run(module, entry, inputs, seed=seed, watch=Noise(seed * 1000 + k), result_shapes=shapes) for k in range(samples)]
+    return [_expectation(value, [results[k] for results in runs]) for k, value in enumerate(values)]
+
+
+def _expectation(value: Array, others: Sequence[Array]) -> Expectation:
+    if not is_float(value):
+        changed = np.any([other != value for other in others], axis=0) if others else np.zeros(value.shape, np.bool_)
+        return Expectation(value, np.zeros(value.shape), np.asarray(changed))
+    exact = value.astype(np.float64)
+    with np.errstate(all="ignore"):
+        deviations = [np.abs(other.astype(np.float64) - exact) for other in others]
+        patterns = [np.isfinite(other.astype(np.float64)) != np.isfinite(exact) for other in others]
+    unstable = np.asarray(np.any(patterns, axis=0)) if patterns else np.zeros(value.shape, np.bool_)
+    largest = np.max([np.where(np.isfinite(d), d, 0.0) for d in deviations], axis=0) if deviations else np.zeros(value.shape)
+    tolerance = np.where(largest > 0, SPREAD * largest + FLOOR * spacing(value), 0.0)
+    return Expectation(value, np.where(np.isfinite(exact), tolerance, 0.0), unstable)
+
+
+def compare(expected: Expectation, found: Array) -> Difference | None:
+    """The first element of `found` that is not what `expected` allows."""
+    value = expected.value
+    found = np.asarray(found)
+    if found.dtype != value.dtype and {found.dtype.kind, value.dtype.kind} <= {"i", "u"} and found.dtype.itemsize == value.dtype.itemsize:
+        found = found.view(value.dtype)  # from level 2 on uiN is iN
+    if found.shape != value.shape or found.dtype != value.dtype:
+        return Difference(None, f"{value.dtype}{list(value.shape)}", f"{found.dtype}{list(found.shape)}")
+    if is_float(value):
+        a, b = value.astype(np.float64), found.astype(np.float64)
+        with np.errstate(all="ignore"):
+            near = np.abs(a - b) <= expected.tolerance
+        good = near | (a == b) | (np.isnan(a) & np.isnan(b))
+    else:
+        good = found == value
+    bad = np.argwhere(~(good | expected.unstable))
+    if not len(bad):
+        return None
+    index = tuple(int(i) for i in bad[0])
+    tolerance = float(np.asarray(expected.tolerance)[index])
+    return Difference(index, f"{value[index]}" + (f" +- {tolerance:.3g}" if tolerance else ""), str(found[index]), len(bad))
+
+
+def unstable_share(results: Sequence[Expectation]) -> tuple[int, int]:
+    """Elements that are not compared, and all elements."""
+    return sum(int(np.count_nonzero(each.unstable)) for each in results), sum(each.value.size for each in results)

@@ -1,0 +1,58 @@
+"""Inputs for any function, from its argument types alone: reproducible, with run-time sizes that include 0 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from gradir.dialects.types import shape_of
+from gradir.reference.values import dtype_of, element_type_of
+
+Array = np.ndarray[Any, Any]
+
+SIZES = (3, 1, 0, 5, 2)
+"""Run-time sizes of the first samples; later ones are drawn."""
+
+
+def generate(types: Sequence[Attribute], seed: int, sample: int) -> list[Array]:
+    """Arrays of these types: floats are normal, integers small (they may be labels or indices), each sample has its own run-time sizes."""
+    rng = np.random.default_rng([seed, sample])
+    names: dict[str | None, int] = {}
+
+    def size_of(name: str | None) -> int:
+        if name not in names:
+            names[name] = SIZES[sample] if sample < len(SIZES) else int(rng.integers(0, 9))
+        return names[name]
+
+    shapes = [tuple(size if isinstance(size, int) else size_of(size) for size in _dims(type_)) for type_ in types]
+    floats = [shape for type_, shape in zip(types, shapes) if dtype_of(type_).kind not in "iub" and shape]
+    limit = max(1, min((shape[-1] for shape in floats), default=4))
+    return [_array(rng, type_, shape, limit) for type_, shape in zip(types, shapes)]
+
+
+def _dims(type_: Attribute) -> Sequence[int | str | None]:
+    if isinstance(type_, TensorType):
+        return shape_of(type_)
+    if isinstance(type_, MemRefType):
+        return [None if size == DYNAMIC_INDEX else size for size in type_.get_shape()]
+    return ()
+
+
+def _array(rng: np.random.Generator, type_: Attribute, shape: Sequence[int], limit: int) -> Array:
+    dtype = dtype_of(type_)
+    if dtype == np.bool_:
+        return np.asarray(rng.integers(0, 2, shape)).astype(np.bool_)
+    if dtype.kind in "iu":
+        high = 4 if isinstance(element_type_of(type_), IndexType) else limit
+        return np.asarray(rng.integers(0, high, shape)).astype(dtype)
+    return np.asarray(rng.standard_normal(shape)).astype(dtype)
+
+
+def has_run_time_sizes(function: FuncOp) -> bool:
+    """Whether some argument has a size that its type does not fix."""
+    return any(not isinstance(size, int) for argument in function.body.block.args for size in _dims(argument.type))

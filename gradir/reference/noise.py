@@ -1,0 +1,189 @@
+"""How large may a rounding error be? The program runs again with every rounded result moved by about its error bound.
+
+This is Monte Carlo arithmetic (D. S. Parker, 1997): the spread of a few such runs gives each element of each result the scale of the errors
+that any correct way of computing it may show, through branches, loops and cancellation alike. An integer that changes between runs depends
+on a comparison, a floor or an argmax closer than its operands' error. Bounds: NUMERICS, "Reductions and composites", "accuracy".
+
+Results that are exact, whoever computes them, stay untouched: moved data, comparisons, sums of small integers, `x - x`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from gradir.reference.machine import Value, implementation_of
+from gradir.reference.scalars import rounded
+from gradir.reference.values import Partial
+
+Array = np.ndarray[Any, Any]
+
+_ONE = "add sub mul div mul_strong sqrt"
+_FEW = "exp expm1 log log1p rsqrt tanh logistic erf sin cos pow atan2"
+_UPSTREAM_FEW = (
+    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf exp exp2 expm1 fpowi log log10 log1p log2 powf rsqrt sin sinh tan tanh"
+)
+
+ULPS: dict[str, float] = {
+    **{f"nd.{name}": 1.0 for name in _ONE.split()},
+    **{f"nd.{name}": 4.0 for name in _FEW.split()},
+    "nd.convert": 1.0,
+    **dict.fromkeys(["arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.truncf", "arith.sitofp", "arith.uitofp", "math.sqrt", "math.fma"], 1.0),
+    **{f"math.{name}": 4.0 for name in _UPSTREAM_FEW.split()},
+    "vector.fma": 1.0,
+    "vector.outerproduct": 1.0,
+}
+"""Elementwise ops: error in units in the last place of the result."""
+
+COMPOSITE_ULPS = 16.0
+
+_COMPOSITES: dict[str, Callable[[Array, Sequence[Array]], Any]] = {
+    "nd.softmax": lambda result, operands: np.abs(result) * (1 + _largest(operands[0])),
+    "nd.log_softmax": lambda result, operands: np.abs(result) + _largest(operands[0]),
+    "nd.logsumexp": lambda result, operands: np.abs(result) + _largest(operands[0]),
+    "nd.cross_entropy": lambda result, operands: np.abs(result) + _largest(operands[0]),
+    "nd.layer_norm": lambda result, operands: np.abs(result) + _largest(result),
+    "nd.gelu": lambda result, operands: np.abs(operands[0]),
+}
+"""Composites: magnitude to which `COMPOSITE_ULPS` applies."""
+
+_SUMS = ["nd.reduce_sum", "nd.dot_general", "nd.conv_general", "nd.reduce_window", "nd.select_and_scatter", "nd.scatter_add", "vector.reduction", "vector.multi_reduction", "vector.contract"]
+
+
+def _largest(array: Array) -> float:
+    finite = array[np.isfinite(array)]
+    return float(np.max(np.abs(finite), initial=0.0))
+
+
+def unit(dtype: np.dtype[Any]) -> float:
+    """Relative distance between neighbouring numbers of a float dtype."""
+    return {8: 2.0**-52, 4: 2.0**-23, 2: 2.0**-10 if dtype == np.float16 else 2.0**-7}[dtype.itemsize]
+
+
+def is_float(array: Array) -> bool:
+    """Whether the elements are floats (ml_dtypes' included)."""
+    return array.dtype.kind not in "iub" and array.dtype != np.bool_
+
+
+def spacing(array: Array) -> Array:
+    """One unit in the last place of each element, in f64; not less than the dtype's smallest number."""
+    tiny = {8: 5e-324, 4: 2.0**-149, 2: 2.0**-24 if array.dtype == np.float16 else 2.0**-133}[array.dtype.itemsize]
+    return np.maximum(np.abs(array.astype(np.float64)) * unit(array.dtype), tiny)
+
+
+class Noise:
+    """A `Watcher` that moves every rounded result by 0.5 to 1 times its error bound, up or down at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, op: Operation, operands: Sequence[Value], results: Sequence[Value]) -> Sequence[Value]:
+        if len(results) != 1 or isinstance(results[0], Partial) or not isinstance(results[0], np.ndarray | np.generic):
+            return results
+        result = np.asarray(results[0])
+        if not is_float(result):
+            return results
+        bound = self.bound(op, operands, result)
+        if bound is None:
+            return results
+        sign = self.rng.choice([-1.0, 1.0], result.shape) * self.rng.uniform(0.5, 1.0, result.shape)
+        exact = result.astype(np.float64)
+        moved = np.where(np.isfinite(exact), exact + sign * bound, exact)
+        return (np.asarray(rounded(moved, result.dtype)).reshape(result.shape)[()],)
+
+    def bound(self, op: Operation, operands: Sequence[Value], result: Array) -> Array | None:
+        """Absolute error bound per element, None where the op does not round."""
+        arrays = [np.asarray(value) for value in operands if isinstance(value, np.ndarray | np.generic)]
+        if len(arrays) != len(operands):
+            return None
+        if (magnitude := _COMPOSITES.get(op.name)) is not None:
+            return COMPOSITE_ULPS * unit(result.dtype) * np.asarray(magnitude(result.astype(np.float64), [_wide(a) for a in arrays]))
+        if op.name in _SUMS:
+            return _sum_bound(op, arrays, result)
+        if op.name in ("arith.addf", "arith.mulf") and arrays[1].size > result.size:
+            return _fold_bound(op.name, arrays, result)
+        if op.name == "nd.reduce_prod":
+            return spacing(result) * max(1, arrays[0].size // max(1, result.size))
+        ulps = ULPS.get(op.name)
+        if ulps is None or _is_exact(op.name, arrays, result):
+            return None
+        bound = ulps * spacing(result)
+        if op.name in ("vector.fma", "vector.outerproduct", "math.fma"):
+            a, b = (_wide(array) for array in arrays[:2])
+            product = a[:, None] * b if op.name == "vector.outerproduct" and b.ndim else a * b
+            bound = bound + np.abs(product) * unit(result.dtype)
+        return np.where(result == 0, 0.0, bound)
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64)
+
+
+def _integral(arrays: Sequence[Array], total: Array) -> bool:
+    """Sums of integers below 2**11 (f16, bf16 accumulate in f32: 2**24) are exact in any order."""
+    return bool(np.all(total < 2.0**24)) and all(bool(np.all(array == np.rint(array))) for array in map(_wide, arrays))
+
+
+def _sum_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Array | None:
+    """`K u sum |a b|`: the op itself on the operands' magnitudes gives the sum."""
+    if op.name == "nd.reduce_window" and "sum" not in str(op.properties.get("kind")):
+        return None
+    if op.name.startswith("vector.") and "add" not in str(op.properties.get("kind")):
+        return None
+    magnitudes = [np.abs(array) if is_float(array) else array for array in arrays]
+    evaluate = getattr(op, "evaluate", None)
+    total = _wide(np.asarray(evaluate(*magnitudes) if evaluate is not None else _upstream(op, magnitudes)))
+    terms = max(1, _terms(op, arrays, result))
+    if _integral(arrays, total):
+        return None
+    final = spacing(result) if result.dtype.itemsize < 4 else 0.0
+    single = unit(np.dtype(np.float32)) if result.dtype.itemsize <= 4 else unit(result.dtype)
+    return terms * single / 2 * total + spacing(result) * (total != 0) + final
+
+
+def _upstream(op: Operation, magnitudes: Sequence[Array]) -> Value:
+    implementation = implementation_of(op.name)
+    assert implementation is not None
+    return implementation(None, op, *magnitudes)
+
+
+def _terms(op: Operation, arrays: Sequence[Array], result: Array) -> int:
+    """How many terms one element of the result adds up, at most."""
+    if op.name == "nd.dot_general":
+        dims = op.properties["lhs_contract"].get_values()  # pyright: ignore[reportAttributeAccessIssue] (an i64 array)
+        return int(np.prod([arrays[0].shape[dim] for dim in dims], dtype=np.int64))
+    if op.name == "nd.conv_general":
+        return arrays[1].size // max(1, arrays[1].shape[-1])
+    if op.name == "nd.scatter_add":
+        return arrays[1].size
+    if op.name in ("nd.reduce_window", "nd.select_and_scatter"):
+        window = op.properties["window"].get_values()  # pyright: ignore[reportAttributeAccessIssue] (an i64 array)
+        return int(np.prod(window, dtype=np.int64))
+    return max(array.size for array in arrays) // max(1, result.size)
+
+
+def _fold_bound(name: str, arrays: Sequence[Array], result: Array) -> Array | None:
+    """A whole reduction of `linalg.generic`: `arrays` are the initial value and all terms."""
+    init, terms = (_wide(array) for array in arrays)
+    axes = tuple(axis for axis in range(terms.ndim) if terms.shape[axis] != result.shape[axis])
+    count = terms.size // max(1, result.size)
+    if name == "arith.mulf":
+        return count * spacing(result)
+    total = np.abs(init) + np.abs(terms).sum(axis=axes, keepdims=True)
+    return None if _integral([init, terms], total) else count * unit(result.dtype) / 2 * total + spacing(result)
+
+
+def _is_exact(name: str, arrays: Sequence[Array], result: Array) -> bool:
+    """Whether no rounding happened in any element, so that every lowering gives these bits."""
+    kind = name.partition(".")[2]
+    wide = _wide(result)
+    if kind in ("convert", "truncf", "sitofp", "uitofp"):
+        return bool(np.all(wide == _wide(arrays[0])))
+    if result.dtype == np.float64 or len(arrays) != 2:
+        return False
+    x, y = (_wide(array) for array in arrays)
+    exact = {"add": x + y, "addf": x + y, "sub": x - y, "subf": x - y, "mul": x * y, "mulf": x * y, "mul_strong": x * y}.get(kind)
+    return exact is not None and bool(np.all((exact == wide) | np.isnan(wide)))
