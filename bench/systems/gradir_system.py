@@ -1,0 +1,87 @@
+"""gradir: each workload is one jitted function, numpy in, numpy out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import gradir as gd
+from bench.systems import Cell, as_tuple
+from bench.workloads import Workload
+
+
+class GradirOps:
+    """The ops of the workloads as traced functions."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(gd, name)
+
+    def both(self, a: Any, b: Any) -> Any:
+        return gd.logical_and(a, b)
+
+    def as_f32(self, x: Any) -> Any:
+        return x.astype(np.float32)
+
+    def softmax(self, x: Any) -> Any:
+        return gd.softmax(x, -1)
+
+    def layer_norm(self, x: Any, g: Any, b: Any) -> Any:
+        return gd.layer_norm(x, g, b, 1e-5)
+
+    def batch_norm(self, x: Any, g: Any, b: Any, mean: Any = None, var: Any = None) -> Any:
+        mean = gd.mean(x, (0, 2, 3)) if mean is None else mean
+        var = gd.var(x, (0, 2, 3)) if var is None else var
+        scale = g / gd.sqrt(var + 1e-5)
+        column = lambda v: gd.reshape(v, (1, -1, 1, 1))  # noqa: E731
+        return x * column(scale) + column(b - mean * scale)
+
+    def conv(self, x: Any, w: Any, stride: int) -> Any:
+        k = w.shape[2] // 2
+        out = gd.conv(gd.transpose(x, (0, 2, 3, 1)), gd.transpose(w, (2, 3, 1, 0)), stride, [(k, k), (k, k)])
+        return gd.transpose(out, (0, 3, 1, 2))
+
+    def conv_nhwc(self, x: Any, w: Any) -> Any:
+        return gd.conv(x, w, padding="SAME")
+
+    def max_pool_nhwc(self, x: Any) -> Any:
+        return gd.max_pool(x, 2)
+
+    def cross_entropy(self, z: Any, labels: Any) -> Any:
+        return gd.mean(gd.cross_entropy(z, labels))
+
+    def scan(self, f: Any, init: Any, xs: Any) -> Any:
+        return gd.scan(f, init, xs)[1]
+
+    def value_and_grad(self, f: Any, params: Any) -> Any:
+        return gd.value_and_grad(f, tuple(range(len(params))))(*params)
+
+
+class GradirSystem:
+    """Compiles with caches off, so that the first call shows the compile time."""
+
+    def __init__(self, threads: int) -> None:
+        self.ops, self.threads = GradirOps(), threads
+        gd.preload()
+
+    def version(self) -> str:
+        return gd.__version__
+
+    def prepare(self, w: Workload) -> Cell:
+        n, ops = w.params, self.ops
+
+        def function(*inputs: Any) -> Any:
+            if w.kind in ("forward", "step"):
+                return as_tuple(w.fn(ops, *inputs))
+            loss, gradients = gd.value_and_grad(lambda *p: w.fn(ops, *p, *inputs[n:]), tuple(range(n)))(*inputs[:n])
+            return (loss, *(p - w.rate * g for p, g in zip(inputs[:n], gradients))) if w.kind == "train" else (loss, *gradients)
+
+        function.__name__ = w.name
+        jitted = gd.jit(function, threads=self.threads, cache=False)
+        inputs = w.inputs()
+        box: dict[str, Any] = {}
+
+        def call() -> None:
+            box["out"] = jitted(*inputs)
+
+        return Cell(call, lambda: [np.asarray(x) for x in box["out"]])
