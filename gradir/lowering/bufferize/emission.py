@@ -87,9 +87,10 @@ class Emitter:
         self._dies: dict[Operation, list[Buffer]] = {}
         self._passing: list[SSAValue] = []
         arguments = self.contents.body.args
+        for new in self.block.args:
+            self.places[new] = frozenset((Place(new),))
         for old, new in zip(arguments, self.block.args):
             new.name_hint, new.location = old.name_hint, old.location
-            self.places[new] = frozenset((Place(new),))
             (self.memrefs if isinstance(old.type, TensorType) else self.scalars)[old] = new
         outputs = len(self.contents.outputs)
         self.outputs = self.block.args[len(self.block.args) - outputs :]
