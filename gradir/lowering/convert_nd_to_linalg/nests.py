@@ -29,7 +29,7 @@ from gradir.ir.builder import Builder
 from gradir.lowering.convert_nd_to_linalg.conversions import convert, widen
 from gradir.lowering.convert_nd_to_linalg.elements import compute_type, lowered, number, number_of
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars
-from gradir.lowering.convert_nd_to_linalg.views import Iota, Linear, View, dims, map_attr
+from gradir.lowering.convert_nd_to_linalg.views import Iota, Linear, View, dim, dims, map_attr
 
 INDEX = IndexType()
 Offset: TypeAlias = "int | SSAValue"
@@ -55,6 +55,25 @@ def _maps(rank: int, indices: tuple[tuple[Linear, ...], ...]) -> ArrayAttr[Any]:
 def segments(*counts: int) -> DenseArrayBase[Any]:
     """`operandSegmentSizes`."""
     return DenseArrayBase.from_list(i32, list(counts))
+
+
+def upright(inputs: Sequence[View], kinds: str) -> Sequence[View]:
+    """The views with reduction loops turned around that are only ever walked backwards: an extent must be readable off some operand.
+
+    sum over k of a[c - k] b[i + k] == sum over k of a[k] b[i + c - k]
+    """
+    forms = [form for view in inputs if view.is_tensor for form in view.index]
+    turned: dict[int, Linear] = {}
+    for loop, kind in enumerate(kinds):
+        if kind != "r" or any(form.dim == loop for form in forms):
+            continue
+        backwards = [form.const for form in forms if form.terms == ((loop, -1),)]
+        if backwards:
+            turned[loop] = dim(loop, -1, max(backwards))
+    if not turned:
+        return inputs
+    over = [turned.get(loop, dim(loop)) for loop in range(len(kinds))]
+    return [view.over(over) for view in inputs]
 
 
 class Nests:
@@ -99,6 +118,7 @@ class Nests:
         """
         kinds = kinds if kinds is not None else "p" * len(shape)
         out_index = dims(*(out if out is not None else range(len(shape))))
+        inputs = upright(inputs, kinds)
         destination = self.empty(element, shape) if init is None else self.filled(element, shape, init)
         operands: list[SSAValue] = []
         indices: list[tuple[Linear, ...]] = []
