@@ -32,16 +32,17 @@ class Canonicalize(Pass):
         canonicalize(op)
 
 
-def canonicalize(op: Operation) -> int:
-    """Fold everything in the regions of `op`; how many rules applied."""
-    return _Driver(op).run()
+def canonicalize(op: Operation, dialects: Sequence[str] | None = None) -> int:
+    """Fold everything in the regions of `op`, or only the ops of some dialects; how many rules applied."""
+    return _Driver(op, dialects).run()
 
 
 class _Driver:
     """A worklist of ops: what a change may have made foldable comes back on it."""
 
-    def __init__(self, root: Operation) -> None:
+    def __init__(self, root: Operation, dialects: Sequence[str] | None) -> None:
         self.root = root
+        self.dialects = dialects
         self.folder = Folder(Purity(root))
         self.rules: dict[str, dict[type[Operation], Sequence[Rule]]] = {}
         self.work: list[Operation] = []
@@ -128,5 +129,6 @@ class _Driver:
         dialect = op.name.partition(".")[0]
         table = self.rules.get(dialect)
         if table is None:
-            table = self.rules[dialect] = dict(load_rules(dialect))
+            chosen = self.dialects is None or dialect in self.dialects
+            table = self.rules[dialect] = dict(load_rules(dialect)) if chosen else {}
         return table.get(type(op), ())

@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from build import evaluate, f32
 
+from build import evaluate, f32
 from gradir.dialects import nd
 from gradir.dialects.types import element_type, tensor
 
