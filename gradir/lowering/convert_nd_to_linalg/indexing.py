@@ -161,6 +161,8 @@ def lower_index_at(lowering: Lowering, op: nd.IndexAtOp) -> View:
 @lowers(nd.UpdateAtOp)
 def lower_update_at(lowering: Lowering, op: nd.UpdateAtOp) -> View:
     """`operand` with the slice at `at` replaced by `value`."""
+    if 0 in shape_of(op.value):
+        return lowering.view(op.operand)
     axis, shape = op.number("dim"), shape_of(op.operand)
     offsets: list[Offset] = [lowering.scalar(op.at) if d == axis else 0 for d in range(len(shape))]
     sizes = tuple(1 if d == axis else n for d, n in enumerate(shape))

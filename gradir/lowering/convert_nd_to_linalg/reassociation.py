@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from gradir.dialects.types import Dim, Shape
+from gradir.dialects.types import Dim, Shape, element_of
 from gradir.lowering.convert_nd_to_linalg.nests import Nests
 
 
@@ -95,8 +95,10 @@ def reshape_in_memory(nests: Nests, base: SSAValue, before: Shape, after: Shape)
     found = runs(before, after, units=True)
     if found is None:
         found = [Run(tuple(range(len(before))), tuple(range(len(after))))]
-    if any(not run.before or not run.after for run in found):  # to or from rank 0
-        return nests.collapse(base, [], ()) if before else nests.expand(base, [], after)
+    if not after:
+        return nests.extract_slice(base, [0] * len(before), before, [1] * len(before), range(len(before)))
+    if not before:  # no reassociation has no dimensions to begin with: an element is written, not renamed
+        return nests.insert_slice(base, nests.empty(element_of(base), after), [0] * len(after), after, [1] * len(after))
     middle = tuple(total([before[d] for d in run.before]) for run in found)
     if len(middle) < len(before):
         base = nests.collapse(base, [run.before for run in found], middle)

@@ -19,6 +19,9 @@ def slice_view(
     """`value[offset + i * stride]` per dimension, for a value of `shape`; the dimensions `drop` get size 1 and disappear."""
     if view.is_splat:
         return view
+    if 0 in sizes:
+        kept = tuple(n for d, n in enumerate(sizes) if d not in drop)
+        return lowering.whole(lowering.nests.empty(view.element, kept), view.element)
     touched = [d for d in range(len(shape)) if d in drop or not _is_whole(shape[d], offsets[d], sizes[d], strides[d])]
     places = [view.position_of(d) for d in touched]
     unused = [d for d, place in zip(touched, places) if place is None and not view.uses(d)]

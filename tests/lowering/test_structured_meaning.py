@@ -1,0 +1,69 @@
+"""Every sample of every op of `nd` means the same at level 1, as loop nests, and as kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from gradir.dialects import nd
+from gradir.dialects.nd.base import Sample
+from gradir.ir.passes import PassContext
+from gradir.ir.text import parse_module
+from gradir.lowering.convert_nd_to_linalg import ConvertNdToLinalg
+from gradir.lowering.fuse import Fuse
+from gradir.lowering.nd_expand import NdExpand
+from gradir.lowering.order_kernels import OrderKernels
+from gradir.lowering.outline_kernels import OutlineKernels
+from gradir.reference import run
+
+CASES = [pytest.param(op, sample, id=f"{op.name}: {sample.name}") for op in nd.Nd.operations for sample in op.samples()]
+
+
+def apply(module: ModuleOp, *passes: Any) -> ModuleOp:
+    for each in passes:
+        each.apply(module, PassContext())
+    return module
+
+
+def agree(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], family: str) -> None:
+    """Same type, NaN where NaN, integers exactly; elementwise floats within 4 ulp, sums relative to the largest element."""
+    if found.dtype.kind == "i" and expected.dtype.kind == "u":  # from level 2 on the manifest alone knows the sign
+        found = found.view(expected.dtype)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    if found.dtype.kind in "bui":
+        np.testing.assert_array_equal(found, expected)
+        return
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+    finite = np.isfinite(b)
+    np.testing.assert_array_equal(a[~finite & ~np.isnan(b)], b[~finite & ~np.isnan(b)])
+    eps = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}.get(found.dtype.name, 2.0**-7)
+    size = np.abs(b[finite])
+    if family in EXACT:
+        np.testing.assert_array_equal(a, b)
+    elif family == "elementwise":
+        assert (np.abs(a[finite] - b[finite]) <= 4 * eps * size + TINY[found.dtype.name]).all()
+        zero = b == 0
+        np.testing.assert_array_equal(np.signbit(a[zero]), np.signbit(b[zero]))
+    elif size.size:
+        assert (np.abs(a[finite] - b[finite]) <= 16 * eps * size.max()).all()
+
+
+EXACT = ("shape", "indexing", "creation")
+TINY = {"float64": 5e-324, "float32": 1e-45, "float16": 6e-8, "bfloat16": 1e-40}
+
+
+@pytest.mark.parametrize(("op", "sample"), CASES)
+def test_levels_agree(op: type[nd.NdOp], sample: Sample) -> None:
+    inputs = sample.inputs()
+    expected = run(parse_module(sample.text), "f", inputs)
+    module = apply(parse_module(sample.text), NdExpand(), ConvertNdToLinalg())
+    family = getattr(op, "FAMILY", "creation")
+    for found, value in zip(run(module, "f", inputs), expected, strict=True):
+        agree(found, value, family)
+    apply(module, Fuse(), OutlineKernels(), OrderKernels())
+    for found, value in zip(run(module, "f", inputs), expected, strict=True):
+        agree(found, value, family)
