@@ -26,14 +26,23 @@ _SKIPPED = (linalg.GenericOp, linalg.FillOp, memref.AllocOp, memref.DeallocOp, f
 
 
 class Kernel:
-    """One kernel being lowered: `source` is the level-3 function, `b` builds the body of the new one."""
+    """One kernel being lowered: `source` is the level-3 function, `b` builds the body of the new one.
 
-    def __init__(self, source: func.FuncOp) -> None:
+    With `site`, ops of the function are replaced where they stand: `b` builds into the block `site`, values are what they are.
+    """
+
+    def __init__(self, source: func.FuncOp, site: Block | None = None) -> None:
         self.source = source
         old = source.body.block
+        if site is not None:
+            self.b = LoopBuilder(site, source.location, Frame(old), old)
+            self.values: dict[SSAValue, SSAValue] = {}
+            self.ops: list[linalg.GenericOp | linalg.FillOp] = []
+            self.temporaries: dict[SSAValue, memref.AllocOp] = {}
+            return
         block = Block(arg_types=[a.type for a in old.args])
         self.b = LoopBuilder(block, source.location, Frame(block))
-        self.values: dict[SSAValue, SSAValue] = dict(zip(old.args, block.args))
+        self.values = dict(zip(old.args, block.args))
         for before, after in zip(old.args, block.args):
             after.name_hint, after.location = before.name_hint, before.location
         self.ops = [op for op in old.ops if isinstance(op, linalg.GenericOp | linalg.FillOp)]

@@ -179,10 +179,12 @@ class LoopBuilder(Builder):
         return self(vector.BroadcastOp, [value], [type_])
 
     def size(self, memory: SSAValue, dim: int) -> Index:
-        """Extent of one dimension of a memref that exists at the top of the function."""
+        """Extent of one dimension of a memref."""
         static = memory.type.get_shape()[dim]  # pyright: ignore
         if static != DYNAMIC_INDEX:
             return int(static)
+        if not self.is_global(memory):
+            return self(memref.DimOp, [memory, self.value(dim)], [INDEX])
         return self._hoisted(("size", memory, dim), memref.DimOp, [memory, self.value(dim)], INDEX, {})
 
     # index arithmetic

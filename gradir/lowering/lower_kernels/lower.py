@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
 from gradir.dialects.upstream import func, linalg
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import Group, group_of_kernel
-from gradir.lowering.lower_kernels.binding import Kernel
+from gradir.lowering.lower_kernels.binding import Kernel, bind_op
 from gradir.lowering.lower_kernels.contraction import lower_contraction
 from gradir.lowering.lower_kernels.elementwise import lower_elementwise
-from gradir.lowering.lower_kernels.loops import lower_loops
+from gradir.lowering.lower_kernels.loops import lower_loops, lower_nest
 from gradir.lowering.lower_kernels.rows import lower_rows
 from gradir.lowering.lower_kernels.tiles import NotCovered
 from gradir.lowering.schedules.machine import Machine, machine_of
@@ -32,7 +32,7 @@ class LowerKernels(Pass):
     """Kernels in buffer form become loops.
 
     Before: private functions with `gradir.kernel` hold `linalg` ops on memrefs. After: they hold `scf`, `vector`, `memref`, `arith` and
-    `math` only, under the same name and signature.
+    `math` only, under the same name and signature. A linalg op outside of kernels (in a template, in an entry) becomes plain loops.
 
     ```mlir
     linalg.generic {...} ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) {...}
@@ -55,17 +55,20 @@ class LowerKernels(Pass):
                 block.insert_op_before(lower_kernel(function, machine, strict=self.strict), function)
                 function.detach()
                 function.drop_all_references()
+            elif isinstance(function, func.FuncOp) and not function.is_declaration:
+                lower_in_place(function, machine)
 
 
 def is_kernel(function: func.FuncOp) -> bool:
     """Has it a schedule, and linalg ops still to be lowered at its top level?"""
-    if KERNEL_ATTRIBUTE not in function.attributes or function.is_declaration:
+    schedule = function.attributes.get(KERNEL_ATTRIBUTE)
+    if not isinstance(schedule, Schedule) or schedule.kind == "template" or function.is_declaration:
         return False
     return any(isinstance(op, linalg.GenericOp | linalg.FillOp) for op in function.body.block.ops)
 
 
 def lower_kernel(function: func.FuncOp, machine: Machine, *, strict: bool = False) -> func.FuncOp:
-    """The level-4 form of one level-3 kernel that `is_kernel`."""
+    """The level-4 form of one level-3 kernel (see `is_kernel`)."""
     schedule = function.attributes[KERNEL_ATTRIBUTE]
     generator = GENERATORS.get(schedule.kind) if isinstance(schedule, Schedule) else None
     if generator is not None:
@@ -92,3 +95,20 @@ def _group(function: func.FuncOp) -> Group:
     if any(isinstance(op, linalg.FillOp) and op.outputs[0] not in inits for op in ops):
         raise NotCovered("a fill that initialises nothing")
     return group
+
+
+def lower_in_place(function: func.FuncOp, machine: Machine) -> None:
+    """Every linalg op left in a template or an entry, in whatever region, becomes plain loops where it stands."""
+    ops = [op for op in function.walk() if isinstance(op, linalg.GenericOp | linalg.FillOp)]
+    for op in ops:
+        parent = op.parent
+        assert parent is not None
+        site = Block()
+        kernel = Kernel(function, site)
+        kernel.b.loc = op.location
+        lower_nest(kernel, bind_op(kernel, op, None), machine.lanes)
+        for new in list(site.ops):
+            new.detach()
+            parent.insert_op_before(new, op)
+        op.detach()
+        op.erase()

@@ -66,7 +66,8 @@ class _ShortRows:
         return [at.moved(vector, start).with_axes(Axis(vector, size)) for start, size in self.pieces]
 
     def _known(self, values: dict[SSAValue, list[SSAValue]], piece: int) -> dict[SSAValue, SSAValue]:
-        return {key: v[piece] if key in self.whole_row else v[0] for key, v in values.items()}
+        """The values of one piece of the row; an empty row has no pieces, only values of the point."""
+        return {key: v[piece] if key in self.whole_row else v[0] for key, v in values.items() if v}
 
     def _values(self, b: LoopBuilder, op: BoundOp, at: Tile, values: dict[SSAValue, list[SSAValue]]) -> list[SSAValue]:
         return [compute(b, self.plan.kernel, op, t, self._known(values, k)) for k, t in enumerate(self._tiles(at, op))]
