@@ -69,9 +69,12 @@ def fuse_block(block: Block) -> list[Group]:
     """The groups of one block, by the place of their first op. Predicates with several consumers are copied."""
     copies = _copy_predicates(block)
     fusion = _Fusion(dependences(block))
-    for op in fusion.graph.ops:
-        if is_generic(op):
-            fusion.add(op)
+    nests = [op for op in fusion.graph.ops if is_generic(op)]
+    for op in nests:
+        fusion.add(op)
+    for op in nests:  # values per row join the rows only once a reduction has made them rows
+        if fusion.owner[op].kind == "rows":
+            fusion.join_producers(op)
     _unite_homeless(fusion, copies)
     found = {id(group): group for group in fusion.owner.values()}
     return sorted(found.values(), key=lambda group: fusion.graph.place[group.ops[0].op])
@@ -94,6 +97,10 @@ class _Fusion:
         for predicate in todo:
             if self._join(predicate, op):
                 todo += [p for p in self._producers(predicate) if _is_predicate(p)]
+        self.join_producers(op)
+
+    def join_producers(self, op: Operation) -> None:
+        """Try every group that produces an input of the group of `op`."""
         for producer in list(self._inputs(self.owner[op])):
             if not _is_predicate(producer):
                 self._join(producer, op)
