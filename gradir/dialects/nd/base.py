@@ -88,6 +88,11 @@ class NdOp(IRDLOperation):
         return import_module("gradir.dialects.nd.meaning").evaluate(self, arrays)
 
     @classmethod
+    def has_meaning(cls) -> bool:
+        """Whether `nd.meaning` defines what the op computes."""
+        return cls.name in import_module("gradir.dialects.nd.meaning").EVALUATE
+
+    @classmethod
     def samples(cls) -> tuple[Sample, ...]:
         """Small valid inputs: NaN, infinities, -0.0, ties, sizes 0 and 1, several element types."""
         return import_module(f"gradir.dialects.nd.samples.{cls.FAMILY}").samples_of(cls)

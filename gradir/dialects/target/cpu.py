@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
-from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
@@ -29,15 +29,15 @@ class CpuTargetAttr(ParametrizedAttribute):
         "features": "", "vector": 8, "registers": 16, "threads": 1, "l1": 32768, "l2": 524288, "l3": 0, "triple": "",
     }  # fmt: skip
 
-    cpu_: StringAttr = param_def(StringAttr)
-    features_: StringAttr = param_def(StringAttr)
-    vector_: IntAttr = param_def(IntAttr)
-    registers_: IntAttr = param_def(IntAttr)
-    threads_: IntAttr = param_def(IntAttr)
-    l1_: IntAttr = param_def(IntAttr)
-    l2_: IntAttr = param_def(IntAttr)
-    l3_: IntAttr = param_def(IntAttr)
-    triple_: StringAttr = param_def(StringAttr)
+    cpu_: StringAttr
+    features_: StringAttr
+    vector_: IntAttr
+    registers_: IntAttr
+    threads_: IntAttr
+    l1_: IntAttr
+    l2_: IntAttr
+    l3_: IntAttr
+    triple_: StringAttr
 
     @classmethod
     def of(cls, cpu: str, **fields: int | str) -> CpuTargetAttr:
@@ -46,7 +46,8 @@ class CpuTargetAttr(ParametrizedAttribute):
         if unknown:
             raise ValueError(f"target.cpu has no field {sorted(unknown)[0]}")
         values = {**cls.FIELDS, **fields}
-        return cls(StringAttr(cpu), *(StringAttr(v) if isinstance(v, str) else IntAttr(v) for v in values.values()))
+        new: Any = cls  # the fields alternate between two attribute types
+        return new(StringAttr(cpu), *(StringAttr(v) if isinstance(v, str) else IntAttr(v) for v in values.values()))
 
     @property
     def cpu(self) -> str:

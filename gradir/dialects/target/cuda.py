@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
-from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
@@ -35,10 +35,10 @@ class CudaTargetAttr(ParametrizedAttribute):
     name = "target.cuda"
     FIELDS: ClassVar[dict[str, Any]] = {"threads": 1024, "shared": 49152, "sms": 108}
 
-    arch_: StringAttr = param_def(StringAttr)
-    threads_: IntAttr = param_def(IntAttr)
-    shared_: IntAttr = param_def(IntAttr)
-    sms_: IntAttr = param_def(IntAttr)
+    arch_: StringAttr
+    threads_: IntAttr
+    shared_: IntAttr
+    sms_: IntAttr
 
     @classmethod
     def of(cls, arch: str, **fields: int) -> CudaTargetAttr:
@@ -47,7 +47,8 @@ class CudaTargetAttr(ParametrizedAttribute):
         if unknown:
             raise ValueError(f"target.cuda has no field {sorted(unknown)[0]}")
         values = {**cls.FIELDS, "sms": SMS.get(arch, 108), **fields}
-        return cls(StringAttr(arch), *(IntAttr(v) for v in values.values()))
+        new: Any = cls
+        return new(StringAttr(arch), *(IntAttr(v) for v in values.values()))
 
     @property
     def arch(self) -> str:

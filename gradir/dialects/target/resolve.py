@@ -31,10 +31,7 @@ def parse_target(target: str = "host", cpu: str = "", threads: int = 0) -> Targe
     host = host_target()
     if kind == "host" and name and name != host.cpu:
         raise _unknown("host processor", name, [host.cpu])
-    if not name or name in ("native", host.cpu):
-        described = host
-    else:
-        described = _named(name, host)
+    described = host if name in ("", "native", host.cpu) else _named(name, host)
     if threads:
         described = CpuTargetAttr.of(described.cpu, **{f: getattr(described, f) for f in CpuTargetAttr.FIELDS} | {"threads": threads})
     return described
