@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from gradir.dialects.nd import BindOp
 from gradir.dialects.types import shape_of
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
@@ -59,10 +60,15 @@ def signature_of(function: FuncOp) -> FunctionSpec:
             )
         end = len(kinds) - (1 if _mark(function, "gradir.arena") else 0)
         kinds, results = kinds[: end - count], kinds[end - count : end]
+    bound = {op.operands[0]: op.sym.data for op in function.body.block.ops if isinstance(op, BindOp)}
+    binds = [bound.get(value, "") for value in inputs]
     return FunctionSpec(
         name,
         f"{name}.packed",
-        tuple(_spec(function, hint or f"arg{index}", kind) for index, (hint, kind) in enumerate(zip(hints, kinds, strict=False))),
+        tuple(
+            _spec(function, hint or f"arg{index}", kind, size)
+            for index, (hint, kind, size) in enumerate(zip(hints, kinds, binds, strict=False))
+        ),
         tuple(_spec(function, f"result{index}", kind) for index, kind in enumerate(results)),
     )
 
@@ -83,7 +89,7 @@ def element_name(elem: Attribute) -> str | None:
     return None
 
 
-def _spec(function: FuncOp, name: str, kind: Attribute) -> TensorSpec:
+def _spec(function: FuncOp, name: str, kind: Attribute, binds: str = "") -> TensorSpec:
     shape: tuple[Dim, ...] = ()
     elem = kind
     if isinstance(kind, TensorType):
@@ -94,7 +100,7 @@ def _spec(function: FuncOp, name: str, kind: Attribute) -> TensorSpec:
     dtype = element_name(cast("Attribute", elem))
     if dtype is None:
         raise _no_array(function, name, kind)
-    return TensorSpec(name, shape, dtype, "scalar" if elem is kind else "tensor")
+    return TensorSpec(name, shape, dtype, "scalar" if elem is kind else "tensor", binds)
 
 
 def _no_array(function: FuncOp, name: str, kind: Attribute) -> GradirError:

@@ -21,12 +21,13 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """One input or output: `f32[b,64]`. A `scalar` (an index or a number passed by value) has no shape."""
+    """One input or output: `bx64xf32`. A `scalar` is a number passed by value: no shape; its value may be the size called `binds`."""
 
     name: str
     shape: tuple[Dim, ...]
     dtype: str
     kind: Literal["tensor", "scalar"] = "tensor"
+    binds: str = ""
 
     def __str__(self) -> str:
         dims = "x".join("?" if dim is None else str(dim) for dim in self.shape)
@@ -144,7 +145,7 @@ def _function(row: Mapping[str, Any]) -> FunctionSpec:
 
 
 def _specs(rows: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(str(row["name"]), tuple(row["shape"]), str(row["dtype"]), row["kind"]) for row in rows)
+    return tuple(TensorSpec(str(row["name"]), tuple(row["shape"]), str(row["dtype"]), row["kind"], str(row["binds"])) for row in rows)
 
 
 def dump(manifest: Manifest, extra: Mapping[str, Any]) -> bytes:

@@ -93,19 +93,21 @@ def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Size
             what = f"input '{tensor.name}' has another size in dim {k}"
             raise _error(spec, "RT002", what, str(tensor), _array_text(array), "pass the shape compiled for")
         if isinstance(want, str):
-            size, first = sizes.setdefault(want, (have, f"dim {k} of '{tensor.name}'"))
-            if size != have:
-                raise _error(
-                    spec,
-                    "RT004",
-                    f"two sizes for '{want}'",
-                    f"{want} = {size} ({first})",
-                    f"{have} (dim {k} of '{tensor.name}')",
-                    f"all dims named '{want}' have one size in a call",
-                )
+            _bind(spec, sizes, want, have, f"dim {k} of '{tensor.name}'")
     if tensor.kind == "scalar":
+        if tensor.binds:
+            _bind(spec, sizes, tensor.binds, int(array), f"value of '{tensor.name}'")
         return array[()]
     return np.require(array, requirements=("C", "A"))
+
+
+def _bind(spec: FunctionSpec, sizes: Sizes, name: str, have: int, where: str) -> None:
+    size, first = sizes.setdefault(name, (have, where))
+    if have < 0:
+        raise _error(spec, "RT004", f"a negative size for '{name}'", f"{name} >= 0", f"{have} ({where})", "pass a size")
+    if size != have:
+        hint = f"all dims named '{name}' have one size in a call"
+        raise _error(spec, "RT004", f"two sizes for '{name}'", f"{name} = {size} ({first})", f"{have} ({where})", hint)
 
 
 def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:

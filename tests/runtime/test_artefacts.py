@@ -111,5 +111,7 @@ def test_another_machine_is_refused_before_linking():
 def test_objects_that_do_not_link():
     manifest = programs.manifest(programs.ADD_SPEC)
     refused("RT010", Module, manifest, [programs.compiled(programs.KERNELS)])  # has no add.packed
-    needs = "declare void @no_such_symbol(i32)\ndefine i32 @add.packed(ptr %c, ptr %a) {\n call void @no_such_symbol(i32 3)\n ret i32 0\n}\n"
+    needs = (
+        "declare void @no_such_symbol(i32)\ndefine i32 @add.packed(ptr %c, ptr %a) {\n call void @no_such_symbol(i32 3)\n ret i32 0\n}\n"
+    )
     refused("RT010", Module, manifest, [programs.compiled(needs)])

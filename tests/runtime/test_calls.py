@@ -13,6 +13,7 @@ from gradir.errors import GradirError
 from gradir.runtime import Buffer, Function, TensorSpec
 from gradir.runtime.call import Plan, Spec, fast_call_works, scalar_word
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
+from gradir.runtime.signature import check_inputs, make_outputs
 
 X = np.arange(4, dtype=np.float32)
 Y = np.full(4, 10, np.float32)
@@ -196,6 +197,15 @@ def test_one_name_one_size():
     function = Function(spec, programs.add()._library, programs.manifest(spec), 1)
     error = refused("RT004", function, X, np.zeros(3, np.float32))
     assert error.expected == "n = 4 (dim 0 of 'x')" and error.found == "3 (dim 0 of 'y')"
+
+
+def test_a_scalar_may_be_a_size():
+    # the program ignores the scalar: what matters is that the result gets the size that it names
+    inputs = [programs.tensor("x", 4), programs.tensor("y", 4), TensorSpec("n", (), "index", "scalar", "n")]
+    spec = programs.function("add", inputs, [programs.tensor("sum", "n")])
+    seen = check_inputs(spec, [X, Y, 7])[1]
+    assert seen == {"n": (7, "value of 'n'")} and make_outputs(spec, seen)[0].shape == (7,)
+    assert refused("RT004", check_inputs, spec, [X, Y, -1]).expected == "n >= 0"
 
 
 def test_output_size_unknown_before_the_call():
