@@ -251,3 +251,22 @@ def test_an_array_that_escaped() -> None:
     kept: list[Any] = []
     gd.jit(lambda x: kept.append(gd.exp(x)) or x).lower(A)
     assert raised(lambda x: x + kept[0], A).code == "GR110"
+
+
+def test_packing_takes_one_structure_only() -> None:
+    from gradir.frontends.python.packing import packer, unpacker
+    from gradir.frontends.python.pytrees import flatten
+
+    tree = {"b": [A, None], "a": Pair(1.5, Box(np.float32(2), (A[0],)))}
+    leaves, structure = flatten(tree)
+    unpack = unpacker(structure, leaves)
+    assert unpack is not None
+    taken = unpack(tree)
+    assert taken is not None and all(x is y for x, y in zip(taken, leaves, strict=True))
+    again = packer(structure)(leaves)
+    assert flatten(again)[1] == structure
+    others = [
+        {**tree, "c": 1}, {"b": tree["b"]}, {**tree, "b": (A, None)}, {**tree, "b": [A, 1]}, {**tree, "b": [A[:1], None]},
+        {**tree, "b": [A.astype(np.float64), None]}, {**tree, "a": (1.5, tree["a"].right)}, {**tree, "a": Pair(1, tree["a"].right)}, A, {},
+    ]  # fmt: skip
+    assert [unpack(other) for other in others] == [None] * len(others)

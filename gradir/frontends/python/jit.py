@@ -21,6 +21,7 @@ from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.functions import argument_names, call, trace_function
 from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.packing import Pack, Unpack, packer, unpacker
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing
 from gradir.ir.text import print_module
@@ -70,7 +71,12 @@ class Compiled:
                 expected=str(self.inputs),
                 found=str(structure),
             )
-        return unflatten(self.outputs, self.run(*leaves))
+        return self.pack(self.run(*leaves))
+
+    @functools.cached_property
+    def pack(self) -> Pack:
+        """Flat results to the function's result."""
+        return packer(self.outputs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the artefact that `gradir.runtime.load` reads; its function takes and returns flat arrays."""
@@ -88,6 +94,7 @@ class Jitted:
         functools.update_wrapper(self, function)
         self.function, self.options, self.static = function, options, static
         self._programs: dict[Any, Compiled] = {}
+        self._recent: tuple[Unpack, Callable[..., Any], Pack] | None = None
 
     def __repr__(self) -> str:
         return f"<gradir.jit {getattr(self.function, '__name__', 'f')}: {len(self._programs)} programs>"
@@ -100,13 +107,25 @@ class Jitted:
             return self._nested(args, kwargs)
         if eager_mode():
             return self._eagerly(args, kwargs)
+        if self._recent is not None and not self.static:
+            unpack, run, pack = self._recent
+            taken = unpack((args, kwargs))
+            if taken is not None:
+                return pack(run(*taken))
+        return self._dispatch(args, kwargs)
+
+    def _dispatch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Find or compile the program for these arguments, and remember how to recognise the next ones like them."""
         dynamic, fixed = self._split(args, kwargs)
         leaves, structure = flatten(dynamic)
         key = (structure, fixed, *[_signature(x) for x in leaves])
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = self._compile(dynamic, fixed, args)
-        return unflatten(program.outputs, program.run(*leaves))
+        results = program.run(*leaves)
+        unpack = unpacker(structure, leaves)
+        self._recent = (unpack, program.module[program.name].flat, program.pack) if unpack is not None else None
+        return program.pack(results)
 
     def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
         """The traced level-1 module for these arguments (arrays or `Spec`s), not compiled."""
