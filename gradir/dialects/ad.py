@@ -166,8 +166,9 @@ class ValueAndGradOp(Request):
 
 @irdl_op_definition
 class VjpOp(Request):
-    """`results = f(primals)..., sum over results r of ct[r] * d f[r] / d primals[w] for w in wrt`; args are primals, then one cotangent per result.
+    """`results = f(primals)..., sum over results r of ct[r] * d f[r] / d primals[w] for w in wrt`.
 
+    args are the primals, then one cotangent per result of f.
     With `split` the pass also leaves `@f.fwd(primals) -> (results, residuals)` and `@f.bwd(residuals, cotangents) -> cotangents of wrt`.
     """
 

@@ -1,7 +1,7 @@
 """Which op has which facet: a meaning, samples, a derivative, a lowering, ... A hole is an error unless it is skipped with a reason.
 
-The tables of the upper layers (derivative rules, lowering rules) are handed in: this folder does not import them. The op reference prints the
-table, a test fails on a hole. Plugins call `skip` too.
+The tables of the upper layers (derivative rules, lowering rules) are handed in: this folder does not import them. The op reference
+prints the table, a test fails on a hole. Plugins call `skip` too.
 """
 
 from __future__ import annotations

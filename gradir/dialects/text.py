@@ -2,8 +2,9 @@
 
     nd.dot_general %x, %w contract [1] x [0] : tensor<2x3xf32>, tensor<3x4xf32> -> tensor<2x4xf32>
 
-A class gives its clauses as data; hand-written once here, this costs less at start-up than one `assembly_format` per class. `TYPES` says what
-stands behind the colon: `all` - one type, which all operands and the result have; `map` - `operand types -> result type`; `result` - the result's.
+A class gives its clauses as data; hand-written once here, this costs less at start-up than one `assembly_format` per class. `TYPES`
+says what stands behind the colon: `all` - one type, which all operands and the result have; `map` - `operand types -> result type`;
+`result` - the result's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tensor types as the compiler handles them: interned, with named sizes.
 
-A named size is a string in Python and a `?` plus a name in the tensor's encoding in text, `tensor<?x64xf32, ["b", ""]>`: equal shapes are equal
-types. A `?` without a name is `None`. Relies on xDSL's builtin types only; numpy loads on first use of a dtype.
+A named size is a string in Python and a `?` plus a name in the tensor's encoding in text, `tensor<?x64xf32, ["b", ""]>`: equal shapes
+are equal types. A `?` without a name is `None`. Relies on xDSL's builtin types only; numpy loads on first use of a dtype.
 """
 
 from __future__ import annotations

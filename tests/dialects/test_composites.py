@@ -65,7 +65,12 @@ def test_kept_composites_stay():
 
 
 def test_expansion_keeps_the_location():
-    text = 'func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = nd.gelu %x : tensor<2xf32> loc("model.py":3:12)\n  return %0 : tensor<2xf32>\n}'
+    text = """
+    func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = nd.gelu %x : tensor<2xf32> loc("model.py":3:12)
+      return %0 : tensor<2xf32>
+    }
+    """
     module = parse_module(text)
     NdExpand().apply(module, PassContext())
     assert all("model.py" in str(op.location) for op in module.walk() if op.name.startswith("nd."))

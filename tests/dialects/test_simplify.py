@@ -61,7 +61,8 @@ def test_bits_are_kept_on_constants(op: type[Operation], sample: Sample):
 
 def test_work_on_chains_is_linear():
     def rules_applied(count: int) -> int:
-        lines = [f"  %{k + 1} = nd.neg %{k} : tensor<4xf32>\n  %t{k} = nd.reshape %{k} : tensor<4xf32> -> tensor<2x2xf32>" for k in range(count)]
+        step = "  %{1} = nd.neg %{0} : tensor<4xf32>\n  %t{0} = nd.reshape %{0} : tensor<4xf32> -> tensor<2x2xf32>"
+        lines = [step.format(k, k + 1) for k in range(count)]
         text = "func.func @f(%0: tensor<4xf32>) -> tensor<4xf32> {\n" + "\n".join(lines) + f"\n  return %{count} : tensor<4xf32>\n}}"
         module = parse_module(text, check=False)
         applied = canonicalize(module, ("nd",))

@@ -1,8 +1,8 @@
 """What every op of `nd` has in common: text, errors, meaning, samples.
 
-An op class says what the op is (docstring, operands, properties, text form, verifier, `infer`, `make`). What it computes is a numpy function of
-the same name in `nd/meaning/<family>.py`, and its small valid inputs are rows in `nd/samples/<family>.py`: both load on first use, so that a tool
-that only reads text never imports numpy.
+An op class says what the op is (docstring, operands, properties, text form, verifier, `infer`, `make`). What it computes is a numpy
+function of the same name in `nd/meaning/<family>.py`, and its small valid inputs are rows in `nd/samples/<family>.py`: both load on
+first use, so that a tool that only reads text never imports numpy.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ TENSOR = TensorType
 class Sample:
     """A small valid use of an op.
 
-    `text` is a module whose public function `@f` uses the op; `inputs` gives its arguments; `wrt` are the positions of the arguments for which
-    the gradient is checked numerically (empty: the op is not differentiable there, or the inputs sit on a kink).
+    `text` is a module whose public function `@f` uses the op; `inputs` gives its arguments; `wrt` are the positions of the arguments
+    for which the gradient is checked numerically (empty: the op is not differentiable there, or the inputs sit on a kink).
     """
 
     name: str

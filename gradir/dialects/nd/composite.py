@@ -1,7 +1,7 @@
 """Composites: ops with a name of their own that primitives can express.
 
-They keep their identity until `nd-expand`, so that a target may take them whole; `decompose` is their expansion, which autodiff uses too. They
-compute in f32 at least inside and round once at the end. Meaning: NUMERICS.md, "Reductions and composites".
+They keep their identity until `nd-expand`, so that a target may take them whole; `decompose` is their expansion, which autodiff uses
+too. They compute in f32 at least inside and round once at the end. Meaning: NUMERICS.md, "Reductions and composites".
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ class SoftmaxOp(AlongDim):
 
 @irdl_op_definition
 class LogSoftmaxOp(AlongDim):
-    """`result[r, d] = (x[r, d] - m[r]) - ln sum over d of e**(x[r, d] - m[r])`, m the maximum; a row of -inf gives -inf. ONNX: LogSoftmax."""
+    """`result[r, d] = (x[r, d] - m[r]) - ln sum over d of e**(x[r, d] - m[r])`, m the maximum; a row of -inf gives -inf.
+
+    ONNX: LogSoftmax.
+    """
 
     name = "nd.log_softmax"
 
@@ -91,7 +94,10 @@ class LogSoftmaxOp(AlongDim):
 
 @irdl_op_definition
 class LogsumexpOp(AlongDim):
-    """`result[r] = m[r] + ln sum over d of e**(x[r, d] - m[r])`, m the maximum; -inf for a row of -inf or an empty one. ONNX: ReduceLogSumExp."""
+    """`result[r] = m[r] + ln sum over d of e**(x[r, d] - m[r])`, m the maximum; -inf for a row of -inf or an empty one.
+
+    ONNX: ReduceLogSumExp.
+    """
 
     name = "nd.logsumexp"
     TYPES: ClassVar[str] = "map"
@@ -188,7 +194,8 @@ class LayerNormOp(Composite):
         last = rank_of(x) - 1
         dims, size = (last,), shape_of(x)[last]
         assert isinstance(size, int), "verified"
-        # h = (x - top) / 2 cannot overflow; z = h / s lies in [-1, 0]; the result does not depend on top and s, so no derivative runs through them
+        # h = (x - top) / 2 cannot overflow, z = h / s lies in [-1, 0]
+        # the result does not depend on top and s, so no derivative runs through them
         top = e.constant_in_ad(e.reduce_max(x, dims))
         least = e.constant_in_ad(e.reduce_min(x, dims))
         h = e.sub(e.mul(x, 0.5), e.spread(e.mul(top, 0.5), x, dims))
@@ -206,7 +213,10 @@ class LayerNormOp(Composite):
 
 @irdl_op_definition
 class GeluOp(Composite):
-    """`result = x * P(X <= x)`, X standard normal: `x/2 (1 + erf(x / sqrt 2))`; approximate: `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3)))`. ONNX: Gelu."""
+    """`result = x * P(X <= x)`, X standard normal: `x/2 (1 + erf(x / sqrt 2))`.
+
+    Approximate: `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3)))`. ONNX: Gelu.
+    """
 
     name = "nd.gelu"
     CLAUSES: ClassVar[tuple[Clause, ...]] = (Clause("approximate", "approximate", "flag", optional=True),)

@@ -31,8 +31,8 @@ def check_product_elements(op: NdOp, lhs: SSAValue, rhs: SSAValue, result: SSAVa
 class DotGeneralOp(NdOp):
     """`result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k]`.
 
-    b are the paired dimensions `lhs_batch`, `rhs_batch`, k the paired `lhs_contract`, `rhs_contract`; m and n are what is left of lhs and rhs, in
-    order. Integers are widened to the result's type first and wrap. StableHLO: dot_general. ONNX: MatMul, Gemm, Einsum.
+    b are the paired dimensions `lhs_batch`, `rhs_batch`, k the paired `lhs_contract`, `rhs_contract`; m and n are what is left of lhs
+    and rhs, in order. Integers are widened to the result's type first and wrap. StableHLO: dot_general. ONNX: MatMul, Gemm, Einsum.
     """
 
     name = "nd.dot_general"

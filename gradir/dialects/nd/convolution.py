@@ -24,7 +24,10 @@ from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, rank_of,
 
 
 def window_count(size: Dim, window: Dim, stride: int, low: int, high: int, dilation: int = 1, base_dilation: int = 1) -> Dim:
-    """How many windows fit: `(padded - dilated window) // stride + 1`, 0 if none; a run-time size stays itself only where nothing changes it."""
+    """How many windows fit: `(padded - dilated window) // stride + 1`, 0 if none.
+
+    A run-time size stays itself only where nothing changes it.
+    """
     if not isinstance(size, int) or not isinstance(window, int):
         unchanged = stride == 1 and base_dilation == 1 and isinstance(window, int) and low + high == (window - 1) * dilation
         return size if unchanged else None
@@ -37,10 +40,11 @@ def window_count(size: Dim, window: Dim, stride: int, low: int, high: int, dilat
 class ConvGeneralOp(NdOp):
     """`result[n, s, o] = sum over k, c of lhs[n, s * strides - low + k * rhs_dilation, c] * rhs[k, c, o]`.
 
-    lhs [N, spatial.., C], rhs [kernel.., C / feature_groups, O], result [N / batch_groups, spatial'.., O]. The positions of lhs are those of the
-    input after `lhs_dilation` put (d - 1) zeros between neighbours; outside it reads 0; `padding` holds low and high per spatial dimension and may
-    be negative. With feature groups, output channel o reads input channels of group `o // (O / groups)`; with batch groups, output channel o reads
-    the images of group `o // (O / groups)`. Any spatial rank >= 1; products and sums in f32 at least. StableHLO: convolution. ONNX: Conv.
+    lhs [N, spatial.., C], rhs [kernel.., C / feature_groups, O], result [N / batch_groups, spatial'.., O]. The positions of lhs are
+    those of the input after `lhs_dilation` put (d - 1) zeros between neighbours; outside it reads 0; `padding` holds low and high per
+    spatial dimension and may be negative. With feature groups, output channel o reads input channels of group `o // (O / groups)`; with
+    batch groups, output channel o reads the images of group `o // (O / groups)`. Any spatial rank >= 1; products and sums in f32 at
+    least. StableHLO: convolution. ONNX: Conv.
     """
 
     name = "nd.conv_general"
@@ -266,8 +270,9 @@ class ReduceWindowOp(NdOp):
 class SelectAndScatterOp(NdOp):
     """`result[p] = sum of source[w] over the windows w whose first maximal element is operand[p]`: the derivative of max-pooling.
 
-    "First" is row-major within the window; NaN counts as maximal; a window that sees no element of the operand adds nothing. The result has the
-    operand's type; sums run in f32 at least. StableHLO: select_and_scatter with GE and add. ONNX: MaxUnpool of MaxPool's indices.
+    "First" is row-major within the window; NaN counts as maximal; a window that sees no element of the operand adds nothing. The result
+    has the operand's type; sums run in f32 at least. StableHLO: select_and_scatter with GE and add. ONNX: MaxUnpool of MaxPool's
+    indices.
     """
 
     name = "nd.select_and_scatter"

@@ -43,8 +43,9 @@ def splat_attr(value: float | int | bool, element: Attribute) -> FloatAttr[Any] 
 class ConstantOp(NdOp):
     """`result[i] = value[i]`: one number for all elements, a short list, or a resource (a numpy array that the text names by key).
 
-    `nd.constant splat(0.0 : f32) : tensor<2xf32>`, `nd.constant dense<[1, 2]> : tensor<2xi32>`, `nd.constant resource(w_1f2e) : tensor<784x512xf32>`.
-    Shapes are static: a tensor of run-time size is `nd.broadcast` of a rank-0 constant. StableHLO: constant. ONNX: Constant.
+    `nd.constant splat(0.0 : f32) : tensor<2xf32>`, `nd.constant dense<[1, 2]> : tensor<2xi32>`, `nd.constant resource(w_1f2e) :
+    tensor<784x512xf32>`. Shapes are static: a tensor of run-time size is `nd.broadcast` of a rank-0 constant. StableHLO: constant.
+    ONNX: Constant.
     """
 
     name = "nd.constant"
@@ -257,7 +258,10 @@ class SymbolOp(NdOp):
 
 @irdl_op_definition
 class BindOp(IRDLOperation):
-    """From here on the name `sym` stands for `value`: introduces a size that is known only during the run. Not pure: it defines the name."""
+    """From here on the name `sym` stands for `value`: introduces a size that is known only during the run.
+
+    Not pure: it defines the name.
+    """
 
     name = "nd.bind"
 

@@ -279,7 +279,10 @@ class DivOp(Binary):
 
 @irdl_op_definition
 class RemOp(Binary):
-    """`result = lhs - rhs * trunc(lhs / rhs)`, exact, the sign of lhs (C fmod); integers: x % 0 = x. StableHLO: remainder. ONNX: Mod(fmod=1)."""
+    """`result = lhs - rhs * trunc(lhs / rhs)`, exact, the sign of lhs (C fmod); integers: x % 0 = x. StableHLO: remainder.
+
+    ONNX: Mod(fmod=1).
+    """
 
     name = "nd.rem"
 
@@ -349,7 +352,10 @@ class ShlOp(Binary):
 
 @irdl_op_definition
 class ShrSOp(Binary):
-    """`result = floor(lhs / 2**rhs)`, sign-filling; the sign alone when rhs, read as unsigned, is at least the width. StableHLO: shift_right_arithmetic."""
+    """`result = floor(lhs / 2**rhs)`, sign-filling; the sign alone when rhs, read as unsigned, is at least the width.
+
+    StableHLO: shift_right_arithmetic.
+    """
 
     name = "nd.shr_s"
     ELEMENTS: ClassVar[str] = "integer"
@@ -357,7 +363,10 @@ class ShrSOp(Binary):
 
 @irdl_op_definition
 class ShrUOp(Binary):
-    """`result = bits of lhs moved down by rhs, zeros from above`; 0 when rhs, read as unsigned, is at least the width. StableHLO: shift_right_logical."""
+    """`result = bits of lhs moved down by rhs, zeros from above`; 0 when rhs, read as unsigned, is at least the width.
+
+    StableHLO: shift_right_logical.
+    """
 
     name = "nd.shr_u"
     ELEMENTS: ClassVar[str] = "integer"
@@ -386,7 +395,10 @@ DIRECTIONS: dict[str, DirectionAttr] = {direction.value: DirectionAttr(direction
 
 @irdl_op_definition
 class CompareOp(NdOp):
-    """`result = lhs <direction> rhs`, an i1 tensor; with NaN false, `ne` true. StableHLO: compare (FLOAT, SIGNED, UNSIGNED). ONNX: Less, ..."""
+    """`result = lhs <direction> rhs`, an i1 tensor; with NaN false, `ne` true. StableHLO: compare (FLOAT, SIGNED, UNSIGNED).
+
+    ONNX: Less, ...
+    """
 
     name = "nd.compare"
     FAMILY: ClassVar[str] = "elementwise"

@@ -37,8 +37,8 @@ def _around(shape: Sequence[Dim], dim: int, middle: Sequence[Dim] = ()) -> tuple
 class GatherOp(NdOp):
     """`result[a, i, b] = operand[a, clamp(indices[i], 0, size - 1), b]` where the middle index is dimension `dim` of the operand.
 
-    operand [A.., size, B..], indices [I..] integers, result [A.., I.., B..]. Negative indices clamp to 0. NumPy: take(mode="clip"). StableHLO:
-    gather with one collapsed dimension. ONNX: Gather.
+    operand [A.., size, B..], indices [I..] integers, result [A.., I.., B..]. Negative indices clamp to 0. NumPy: take(mode="clip").
+    StableHLO: gather with one collapsed dimension. ONNX: Gather.
     """
 
     name = "nd.gather"

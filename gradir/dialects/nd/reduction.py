@@ -57,21 +57,30 @@ class ReduceSumOp(Reduce):
 
 @irdl_op_definition
 class ReduceProdOp(Reduce):
-    """`result[r] = product over d of operand[r, d]`, from 1, in f32 at least; integers wrap. StableHLO: reduce with multiply. ONNX: ReduceProd."""
+    """`result[r] = product over d of operand[r, d]`, from 1, in f32 at least; integers wrap. StableHLO: reduce with multiply.
+
+    ONNX: ReduceProd.
+    """
 
     name = "nd.reduce_prod"
 
 
 @irdl_op_definition
 class ReduceMaxOp(Reduce):
-    """`result[r] = max over d of operand[r, d]`; NaN wins, empty: -inf or the least integer. StableHLO: reduce with maximum. ONNX: ReduceMax."""
+    """`result[r] = max over d of operand[r, d]`; NaN wins, empty: -inf or the least integer. StableHLO: reduce with maximum.
+
+    ONNX: ReduceMax.
+    """
 
     name = "nd.reduce_max"
 
 
 @irdl_op_definition
 class ReduceMinOp(Reduce):
-    """`result[r] = min over d of operand[r, d]`; NaN wins, empty: inf or the greatest integer. StableHLO: reduce with minimum. ONNX: ReduceMin."""
+    """`result[r] = min over d of operand[r, d]`; NaN wins, empty: inf or the greatest integer.
+
+    StableHLO: reduce with minimum. ONNX: ReduceMin.
+    """
 
     name = "nd.reduce_min"
 

@@ -6,8 +6,8 @@
       dialect_resources: { nd: { w_1f2e...: "f32 784 512 base64..." } }
     #-}
 
-The key ends in a hash of type, shape and bytes: equal arrays have equal keys, and hashing the text of a program without its trailing data still
-tells constants apart. Attributes with one key share one array, held alive by them alone.
+The key ends in a hash of type, shape and bytes: equal arrays have equal keys, and hashing the text of a program without its trailing
+data still tells constants apart. Attributes with one key share one array, held alive by them alone.
 """
 
 from __future__ import annotations

@@ -69,7 +69,10 @@ def _volume(shape: Sequence[Dim]) -> tuple[int, tuple[str, ...]]:
 
 @irdl_op_definition
 class TransposeOp(NdOp):
-    """`result[i] = operand[j]` with `j[perm[d]] = i[d]`: result dimension d is operand dimension perm[d]. StableHLO: transpose. ONNX: Transpose."""
+    """`result[i] = operand[j]` with `j[perm[d]] = i[d]`: result dimension d is operand dimension perm[d].
+
+    StableHLO: transpose. ONNX: Transpose.
+    """
 
     name = "nd.transpose"
     FAMILY: ClassVar[str] = "shape"

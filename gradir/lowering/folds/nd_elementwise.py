@@ -1,7 +1,7 @@
 """Folds of the elementwise ops of `nd`: identities that hold for NaN, infinities and both zeros.
 
-Not here, because they do not hold: `x + 0 == x` (x = -0), `x * 0 == 0` and `x - x == 0` of floats, `0 - x == -x` (x = +0), `max(x, 0) == relu(x)`
-(different derivatives at 0).
+Not here, because they do not hold: `x + 0 == x` (x = -0), `x * 0 == 0` and `x - x == 0` of floats, `0 - x == -x` (x = +0), `max(x, 0)
+== relu(x)` (different derivatives at 0).
 """
 
 from __future__ import annotations
@@ -176,8 +176,9 @@ def div_by_power_of_two(op: Any, folder: Folder) -> Values:
     number = splat(op.rhs)
     if not is_float(element_of(op.rhs)) or not number or not isfinite(number) or not is_static(op.rhs):
         return None
-    mantissa, exponent = frexp(number)  # number == mantissa * 2**exponent, |mantissa| == 1/2 of a power of two
-    if abs(mantissa) != 0.5 or 1 - exponent < NARROWEST_NORMAL[str(element_of(op.rhs))] or exponent - 1 < NARROWEST_NORMAL[str(element_of(op.rhs))]:
+    mantissa, exponent = frexp(number)  # number == mantissa * 2**exponent
+    narrowest = NARROWEST_NORMAL[str(element_of(op.rhs))]
+    if abs(mantissa) != 0.5 or min(exponent - 1, 1 - exponent) < narrowest:
         return None
     return [place(folder, el.MulOp.make(op.lhs, fill(folder, op.rhs.type, 1.0 / number)))]
 

@@ -107,8 +107,8 @@ def slice_of_slice(op: Any, folder: Folder) -> Values:
     if not inner or not is_static(inner.operand):
         return None
     start, limit, stride = [], [], []
-    bounds = zip(*(inner.numbers(p) for p in ("start", "stride")), *(op.numbers(p) for p in ("start", "limit", "stride")), shape_of(op.operand))
-    for a, s, c, d, t, size in bounds:
+    before, after = (inner.numbers(p) for p in ("start", "stride")), (op.numbers(p) for p in ("start", "limit", "stride"))
+    for a, s, c, d, t, size in zip(*before, *after, shape_of(op.operand)):
         end = size if d == shape.TO_END else d
         start.append(a + c * s)
         limit.append(a + (end - 1) * s + 1 if end > c else a + c * s)
@@ -197,9 +197,12 @@ def dynamic_slice_at_constants(op: Any, folder: Folder) -> Values:
     """dynamic_slice x at constants -> slice x, at the clamped starts."""
     numbers, sizes = [splat(start) for start in op.starts], op.numbers("sizes")
     total = shape_of(op.operand)
-    if None in numbers or not is_static(op.operand):
+    if not is_static(op.operand):
         return None
-    start = [min(max(int(at), 0), n - size) for at, n, size in zip(numbers, total, sizes)]
+    known = [int(at) for at in numbers if at is not None]
+    if len(known) < len(numbers):
+        return None
+    start = [min(max(at, 0), n - size) for at, n, size in zip(known, total, sizes) if isinstance(n, int)]
     return [place(folder, shape.SliceOp.make(op.operand, start, [a + size for a, size in zip(start, sizes)]))]
 
 

@@ -1,7 +1,7 @@
 """What the ops of `nd` compute: one small numpy function per op, the definition that every level and target is checked against.
 
-Sums and products of f32 and narrower run in f64 and are rounded once, other f32 functions are computed in f64 and rounded to f32, f16 and bf16
-go through f32. Functions get the op (for its properties and result type) and the operand values; they never change an operand.
+Sums and products of f32 and narrower run in f64 and are rounded once, other f32 functions are computed in f64 and rounded to f32, f16
+and bf16 go through f32. Functions get the op (for its properties and result type) and the operand values; they never change an operand.
 """
 
 from __future__ import annotations

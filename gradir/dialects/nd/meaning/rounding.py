@@ -48,7 +48,7 @@ def from_f64(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def convert(values: Array, dtype: np.dtype[Any]) -> Array:
-    """`values` in `dtype`: one rounding to floats, truncation and saturation from float to integer, wrapping between integers, `!= 0` to bool."""
+    """`values` in `dtype`: one rounding to floats, saturation from float to integer, wrapping between integers, `!= 0` to bool."""
     source = values.dtype
     if source == dtype:
         return values.copy()

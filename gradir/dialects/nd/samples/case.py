@@ -34,9 +34,10 @@ def case(
     names: Mapping[int, Sequence[str]] | None = None,
     before: Sequence[str] = (),
 ) -> Sample:
-    """A sample whose function is `line` (in which `%0`, `%1`, ... are the arguments and `{0}`, `{1}`, ... their types), after the lines `before`.
+    """A sample whose function is `line`, after the lines `before`; its result type is `result`.
 
-    `result` is its result type. Inputs are arrays, or Python ints for `index` arguments; `names` gives run-time sizes of arguments.
+    In the lines `%0`, `%1`, ... are the arguments and `{0}`, `{1}`, ... their types, followed by the result type. Inputs are arrays, or
+    Python ints for `index` arguments; `names` gives run-time sizes of arguments.
     """
     arrays = tuple(np.asarray(value) for value in inputs)
     texts = [
