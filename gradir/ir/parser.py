@@ -1,7 +1,7 @@
 """MLIR text in: xDSL's parser, with a source position on every op and block argument.
 
 Adds what xDSL lacks: `#loc` aliases that stand after their uses (what `mlir-opt --mlir-print-debuginfo` prints), fused
-locations with metadata and ranges; attribute constructors that reject their arguments become parse errors with a position.
+locations with metadata and ranges; float bits in dense literals; attribute constructors that reject their arguments become parse errors with a position.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NoneAttr, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NoneAttr, StringAttr
 from xdsl.ir import Attribute, AttributeInvT, BlockArgument, Operation, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
@@ -23,6 +23,17 @@ from gradir.ir.locations import Position, file_location
 
 _LOCATION_ALIAS = re.compile(r"^(#\w+) = loc\(", re.M)
 _USED_ALIAS = re.compile(r"#\w+")
+
+
+class FloatBits(AttrParser._TensorLiteralElement):
+    """A hexadecimal element of a dense literal: of a float type it spells the bits (xDSL reads `dense<0xFF800000>` as a number)."""
+
+    def to_type(self, parser: AttrParser, type: Any) -> Any:
+        if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
+            return super().to_type(parser, type)
+        if self.value.bit_length() > type.bitwidth:
+            parser.raise_error("hexadecimal float constant out of range for type", at_position=self.span)
+        return next(type.iter_unpack(self.value.to_bytes(type.compile_time_size, "little")))
 
 
 class LocParser(Parser):
@@ -71,6 +82,11 @@ class LocParser(Parser):
         if op.location is UNKNOWN_LOC:
             op.location = self.location_at(start)
         return op
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
+        hexadecimal = self._current_token.text[:2] in ("0x", "0X")
+        element = super()._parse_tensor_literal_element()
+        return FloatBits(element.is_negative, element.value, element.span) if hexadecimal else element
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
         if operand.operand_name not in self.ssa_values:

@@ -78,7 +78,7 @@ class Machine:
         self.values: dict[SSAValue, Value] = {}
         self.sizes: dict[str, int] = {}  # named sizes of the current function
         self.globals: dict[str, Value] = {}
-        self.grids: list[np.ndarray[Any, Any]] = []  # coordinates of the running `linalg.generic`
+        self.grids: list[Any] = []  # coordinates of the running `linalg.generic`
         self.race: Any = None  # the `Race` of the running `scf.parallel`, see `buffers`
         self._steps: dict[Block, list[tuple[Operation, Implementation, tuple[SSAValue, ...], tuple[SSAValue, ...]]]] = {}
         self._symbols: dict[str, Operation] = {}

@@ -31,7 +31,9 @@ ULPS: dict[str, float] = {
     **{f"nd.{name}": 1.0 for name in _ONE.split()},
     **{f"nd.{name}": 4.0 for name in _FEW.split()},
     "nd.convert": 1.0,
-    **dict.fromkeys(["arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.truncf", "arith.sitofp", "arith.uitofp", "math.sqrt", "math.fma"], 1.0),
+    **dict.fromkeys(("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.truncf", "arith.sitofp", "arith.uitofp"), 1.0),
+    "math.sqrt": 1.0,
+    "math.fma": 1.0,
     **{f"math.{name}": 4.0 for name in _UPSTREAM_FEW.split()},
     "vector.fma": 1.0,
     "vector.outerproduct": 1.0,
@@ -50,7 +52,10 @@ _COMPOSITES: dict[str, Callable[[Array, Sequence[Array]], Any]] = {
 }
 """Composites: magnitude to which `COMPOSITE_ULPS` applies."""
 
-_SUMS = ["nd.reduce_sum", "nd.dot_general", "nd.conv_general", "nd.reduce_window", "nd.select_and_scatter", "nd.scatter_add", "vector.reduction", "vector.multi_reduction", "vector.contract"]
+_SUMS = {
+    *("nd.reduce_sum", "nd.dot_general", "nd.conv_general", "nd.reduce_window", "nd.select_and_scatter", "nd.scatter_add"),
+    *("vector.reduction", "vector.multi_reduction", "vector.contract"),
+}
 
 
 def _largest(array: Array) -> float:

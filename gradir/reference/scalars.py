@@ -317,11 +317,16 @@ def _to_float(*, is_signed: bool) -> Callable[..., Value]:
 
 
 def _integers_to_half(x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Through f64, exact below 2**53; larger ones keep a sticky bit, so that they still round once."""
-    magnitude = np.abs(x.astype(object))
-    kept = np.where(magnitude < 2**53, magnitude, (magnitude >> 11) | ((magnitude & 2047) != 0).astype(object))
-    scaled = np.asarray(kept, dtype=np.float64) * np.where(magnitude < 2**53, 1.0, 2048.0)
-    return np.asarray(rounded(np.where(x < 0, -scaled, scaled), dtype))
+    """Through f64, with a sticky bit for what does not fit its 53 bits, so that the result is rounded once."""
+
+    def sticky(number: int) -> float:
+        magnitude = abs(number)
+        if magnitude >= 2**53:
+            magnitude = ((magnitude >> 11) | (magnitude & 2047 != 0)) << 11
+        return float(-magnitude if number < 0 else magnitude)
+
+    wide = np.array([sticky(int(number)) for number in x.reshape(-1)], np.float64)
+    return np.asarray(rounded(wide, dtype)).reshape(x.shape)
 
 
 evaluates(arith.SIToFPOp)(_to_float(is_signed=True))

@@ -113,8 +113,7 @@ def reductions_of(op: LinalgStructuredOperation) -> list[Reduction] | None:
 def _generic(machine: Machine, op: linalg.GenericOp, *operands: Value) -> Value:
     nest = Nest(machine, op, operands)
     nest.check_aliasing()
-    regions = any(inner.regions for inner in op.body.block.ops)
-    for ranges in _pieces(nest.extents, 1 if regions else GRID_LIMIT):
+    for ranges in _pieces(nest.extents, 1 if nest.pointwise else GRID_LIMIT):
         nest.evaluate(ranges)
     return nest.results()
 
@@ -147,7 +146,8 @@ class Nest:
                 array, defined = parts(operands[k])
                 self.operands[k] = Partial(array.copy(), defined.copy())
         self.extents = self._extents()
-        self.reductions = reductions_of(op)
+        self.pointwise = any(inner.regions for inner in op.body.block.ops)  # branches and loops take one point
+        self.reductions = None if self.pointwise else reductions_of(op)
 
     def _extents(self) -> tuple[int, ...]:
         sizes: dict[int, int] = {}
@@ -214,17 +214,20 @@ class Nest:
         yielded = self._run(grids, skip=set(), accumulators=True)
         shape = [len(r) for r in ranges]
         for k, value in enumerate(yielded):
-            whole_grid = np.broadcast_to(np.asarray(whole(self.machine, self.op, value)), shape)
+            whole_grid = np.broadcast_to(np.asarray(whole(self.machine, self.op, value)), () if self.pointwise else shape)
             self._store(self.inputs + k, self._index(self.maps[self.inputs + k], grids), whole_grid)
 
-    def _open(self, ranges: Ranges) -> list[Array]:
+    def _open(self, ranges: Ranges) -> list[Any]:
+        """Coordinates of the box's points: one array per loop, or one number per loop."""
         rank = len(ranges)
+        if self.pointwise:
+            return [np.int64(r.start) for r in ranges]
         return [np.arange(r.start, r.stop).reshape([-1 if k == d else 1 for k in range(rank)]) for d, r in enumerate(ranges)]
 
     def _index(self, mapping: AffineMap, grids: Sequence[Array]) -> tuple[Any, ...]:
         return tuple(expr.eval(list(grids), []) for expr in mapping.results)  # pyright: ignore[reportArgumentType] (arrays add and multiply as ints do)
 
-    def _run(self, grids: list[Array], *, skip: set[Operation], accumulators: bool) -> list[Value]:
+    def _run(self, grids: list[Any], *, skip: set[Operation], accumulators: bool) -> list[Value]:
         """The body on arrays; ops in `skip` are left out, and accumulators then have no value."""
         machine, block = self.machine, self.op.body.block
         for k, argument in enumerate(block.args):

@@ -6,16 +6,15 @@ import shutil
 import subprocess
 
 import pytest
-from xdsl.parser import Parser
 
-from gradir.dialects.registry import make_context
+from gradir.ir.text import parse_module
 
 MLIR_OPT = shutil.which("mlir-opt-22")
 
 
 def reprint(text: str) -> str:
     """`text` through our parser, xDSL's verifier and our printer."""
-    module = Parser(make_context(), text).parse_module()
+    module = parse_module(text)
     module.verify()
     return str(module)
 

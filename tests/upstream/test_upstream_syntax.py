@@ -275,6 +275,25 @@ def test_invalid_op_is_refused(message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("literal", "printed"),
+    [
+        ("dense<0xFF800000> : tensor<2xf32>", "dense<0xff800000> : tensor<2xf32>"),
+        ("dense<[0x7FC00000, 1.0]> : tensor<2xf32>", "dense<[0x7fc00000, 1.000000e+00]> : tensor<2xf32>"),
+        ("dense<0x10> : tensor<2xi32>", "dense<16> : tensor<2xi32>"),
+    ],
+)
+def test_hexadecimal_elements_of_floats_are_bits(literal: str, printed: str) -> None:
+    text = reprint(f"func.func @f() {{\n%0 = arith.constant {literal}\nreturn\n}}")
+    assert printed in text.lower()
+    assert reprint(text) == text
+
+
+def test_hexadecimal_element_must_fit() -> None:
+    with pytest.raises(Exception, match="out of range"):
+        reprint("func.func @f() {\n%0 = arith.constant dense<0x1FFFFFFFF> : tensor<2xf32>\nreturn\n}")
+
+
 def test_one_class_per_name() -> None:
     for dialect in (arith.Arith, vector.Vector):
         names = [op.name for op in dialect.operations]
