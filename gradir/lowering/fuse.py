@@ -72,9 +72,9 @@ def fuse_block(block: Block) -> list[Group]:
     nests = [op for op in fusion.graph.ops if is_generic(op)]
     for op in nests:
         fusion.add(op)
-    for op in nests:  # values per row join the rows only once a reduction has made them rows
-        if fusion.owner[op].kind == "rows":
-            fusion.join_producers(op)
+    for group in {id(g): g for g in fusion.owner.values() if g.kind == "rows"}.values():
+        if fusion.owner[group.ops[0].op] is group:  # not joined by an earlier one meanwhile
+            fusion.revisit(group)
     _unite_homeless(fusion, copies)
     found = {id(group): group for group in fusion.owner.values()}
     return sorted(found.values(), key=lambda group: fusion.graph.place[group.ops[0].op])
@@ -93,27 +93,32 @@ class _Fusion:
         self.owner[op] = single(op)
         if _is_predicate(op):
             return
+        taken = [op]
         todo = [p for p in self._producers(op) if _is_predicate(p)]
         for predicate in todo:
             if self._join(predicate, op):
+                taken.append(predicate)
                 todo += [p for p in self._producers(predicate) if _is_predicate(p)]
-        self.join_producers(op)
+        self._join_producers(taken)
 
-    def join_producers(self, op: Operation) -> None:
-        """Try every group that produces an input of the group of `op`."""
-        for producer in list(self._inputs(self.owner[op])):
-            if not _is_predicate(producer):
-                self._join(producer, op)
+    def revisit(self, group: Group) -> None:
+        """Try the producers of a finished group once more: values per row join rows only when a reduction has made them rows."""
+        self._join_producers([member.op for member in group.ops])
+
+    def _join_producers(self, ops: Sequence[Operation]) -> None:
+        tried: set[int] = set()
+        for op in ops:
+            for producer in self._producers(op):
+                owner = self.owner[producer]
+                if id(owner) not in tried and not _is_predicate(producer):
+                    tried.add(id(owner))
+                    self._join(producer, op)
 
     def _producers(self, op: Operation) -> Iterator[Operation]:
         for operand in op.operands[:-1]:
             producer = operand.owner
             if isinstance(producer, Operation) and producer in self.owner:
                 yield producer
-
-    def _inputs(self, group: Group) -> Iterator[Operation]:
-        for member in group.ops:
-            yield from self._producers(member.op)
 
     def _join(self, producer: Operation, consumer: Operation) -> bool:
         a, b = self.owner[producer], self.owner[consumer]

@@ -11,39 +11,46 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from gradir.lowering.groups.loops import Extent, Loops, is_pure, pure_dims
+from gradir.lowering.groups.loops import Extent, Loops
 
 
 class _Classes:
-    """Disjoint sets of loops; a set knows which ops take part, since no op may have two loops in one set."""
+    """Disjoint sets of loops; a set knows (by bits) which ops take part, since no op may have two loops in one set."""
 
     def __init__(self, ops: Sequence[Loops]) -> None:
         self.first: list[int] = []
         self.extent: list[Extent] = []
-        self.members: list[frozenset[int]] = []
+        self.members: list[int] = []
         for position, loops in enumerate(ops):
             self.first.append(len(self.extent))
             self.extent += loops.extents
-            self.members += [frozenset((position,))] * len(loops.extents)
+            self.members += [1 << position] * len(loops.extents)
         self.parent = list(range(len(self.extent)))
 
     def find(self, node: int) -> int:
-        while self.parent[node] != node:
-            self.parent[node] = self.parent[self.parent[node]]
-            node = self.parent[node]
+        parent = self.parent
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
         return node
 
     def join(self, a: int, b: int, *, exact: bool) -> bool:
-        """Put two loops in one set; False (and no change) when an op would run one dimension twice or the extents differ."""
-        a, b = sorted((self.find(a), self.find(b)))
+        """Put two loops in one set; False (and no change) when an op would run one dimension twice or the extents differ.
+
+        `exact`: the loops are one by the flow of data, so an unnamed extent is whatever the other one is.
+        """
+        a, b = self.find(a), self.find(b)
         if a == b:
             return True
-        known = {e for e in (self.extent[a], self.extent[b]) if e is not None}
-        if self.members[a] & self.members[b] or len(known) > 1 or (not exact and self.extent[a] != self.extent[b]):
+        if a > b:
+            a, b = b, a
+        extent, other = self.extent[a], self.extent[b]
+        if self.members[a] & self.members[b] or (extent != other and not (exact and (extent is None or other is None))):
             return False
         self.parent[b] = a
         self.members[a] |= self.members[b]
-        self.extent[a] = next(iter(known), None)
+        if extent is None:
+            self.extent[a] = other
         return True
 
 
@@ -70,11 +77,10 @@ def _link_flows(ops: Sequence[Loops], classes: _Classes) -> bool:
         if any(v in producers for v in loops.captured):
             return False
         start = classes.first[position]
-        for value, map in loops.inputs:
+        for value, read in loops.reads:
             producer = producers.get(value)
             if producer is None:
                 continue
-            read = pure_dims(map)
             if read is None:
                 return False
             written = ops[producer].output_loops
@@ -87,12 +93,12 @@ def _link_flows(ops: Sequence[Loops], classes: _Classes) -> bool:
 def _link_shared_operands(ops: Sequence[Loops], classes: _Classes) -> None:
     readers: dict[SSAValue, tuple[int, ...]] = {}
     for start, loops in zip(classes.first, ops):
-        for value, map in loops.inputs:
-            if not is_pure(map):
+        for value, read in loops.reads:
+            if read is None:
                 continue
-            nodes = tuple(start + l for l in pure_dims(map) or ())
-            for a, b in zip(readers.setdefault(value, nodes), nodes):
-                classes.join(a, b, exact=True)
+            seen = readers.setdefault(value, tuple(start + l for l in read))
+            for a, l in zip(seen, read):
+                classes.join(a, start + l, exact=True)
 
 
 def _link_equal_extents(classes: _Classes, match_unnamed: bool) -> None:

@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from gradir.lowering.groups.group import ContractionRoles, Form, GroupOp, RowsRoles, Section
-from gradir.lowering.groups.loops import Extent, pure_dims
+from gradir.lowering.groups.loops import Extent
 
 MAX_SINGLE_ROW = 1 << 16
 """Elements of a one-row group that is swept more than once: beyond this the row leaves the cache, and two kernels run in parallel."""
@@ -108,8 +108,7 @@ def _fastest(ops: Sequence[GroupOp], space: tuple[int, ...]) -> int | None:
             continue
         if not o.loops.is_reduction:
             return o.output_dims[-1]
-        for _, map in o.inputs:
-            read = pure_dims(map)
+        for _, read in o.loops.reads:
             if read and len(read) == len(space):
                 return o.dims[read[-1]]
     return space[-1]

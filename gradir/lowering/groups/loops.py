@@ -35,7 +35,8 @@ _WIDENINGS = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp)
 class Loops:
     """Facts of one generic, in its own loop numbering.
 
-    `inputs` are the operands that the body uses, with their maps; `captured` the values from outside that the body reads by name
+    `inputs` are the operands that the body uses, with their maps; `reads` the same with the loops that index each dimension, None where
+    an index is anything else than one loop; `captured` the values from outside that the body reads by name
     (scalars, gathered tensors). `output_loops[d]` is the loop that runs over dimension d of the output. `init` is the scalar that a
     `linalg.fill` put into the output first. `combiner` is the op that joins a reduction's accumulator and its next term.
     """
@@ -44,6 +45,7 @@ class Loops:
     extents: tuple[Extent, ...]
     reduced: tuple[bool, ...]
     inputs: tuple[tuple[SSAValue, AffineMap], ...]
+    reads: tuple[tuple[SSAValue, tuple[int, ...] | None], ...]
     captured: tuple[SSAValue, ...]
     output: SSAValue
     output_loops: tuple[int, ...]
@@ -59,22 +61,18 @@ class Loops:
     @property
     def has_windows(self) -> bool:
         """True when some input is read at an index that is more than one loop or a constant."""
-        return not all(isinstance(e, AffineDimExpr) for _, m in self.inputs for e in m.results)
+        return any(loops is None for _, loops in self.reads)
 
 
 def is_generic(op: Operation) -> bool:
     """True of a `linalg.generic` with one output that groups can describe."""
-    return isinstance(op, linalg.GenericOp) and len(op.outputs) == 1
+    return isinstance(op, linalg.GenericOp) and (len(op.results) == 1 or (not op.results and len(op.outputs) == 1))
 
 
 def pure_dims(map: AffineMap) -> tuple[int, ...] | None:
     """The dimensions of a map whose results are dimensions and nothing else."""
-    return tuple(e.position for e in map.results if isinstance(e, AffineDimExpr)) if is_pure(map) else None
-
-
-def is_pure(map: AffineMap) -> bool:
-    """True when every result is one dimension."""
-    return all(isinstance(e, AffineDimExpr) for e in map.results)
+    found = tuple(e.position for e in map.results if isinstance(e, AffineDimExpr))
+    return found if len(found) == len(map.results) else None
 
 
 def extents_of(type_: Attribute) -> tuple[Extent, ...]:
@@ -88,18 +86,20 @@ def extents_of(type_: Attribute) -> tuple[Extent, ...]:
 
 def loops_of(op: Operation, fills: Mapping[SSAValue, SSAValue] | None = None) -> Loops:
     """The facts of `op`; `fills` maps a memref to the scalar that was filled into it (level 3 only)."""
-    assert isinstance(op, linalg.GenericOp) and len(op.outputs) == 1, f"{op.name} is not a linalg.generic with one output"
+    assert is_generic(op) and isinstance(op, linalg.GenericOp), f"{op.name} is not a linalg.generic with one output"
     maps = [m.data for m in op.indexing_maps.data]
     block = op.body.block
-    destination = op.outputs[0]
+    operands, destination = op.operands[:-1], op.operands[-1]
     output_loops = pure_dims(maps[-1])
     assert output_loops is not None and len(set(output_loops)) == len(output_loops), "the output map must be a projected permutation"
+    inputs = tuple((v, m) for v, m, arg in zip(operands, maps, block.args) if arg.first_use is not None)
     combiner, multiplies = _combination(block)
     return Loops(
         op=op,
         extents=_extents(op, maps),
         reduced=tuple(t.data is linalg.IteratorType.REDUCTION for t in op.iterator_types.data),
-        inputs=tuple((v, m) for v, m, arg in zip(op.inputs, maps, block.args) if arg.first_use is not None),
+        inputs=inputs,
+        reads=tuple((v, pure_dims(m)) for v, m in inputs),
         captured=_captured(block),
         output=op.results[0] if op.results else destination,
         output_loops=output_loops,
@@ -123,7 +123,7 @@ def _extents(op: linalg.GenericOp, maps: list[AffineMap]) -> tuple[Extent, ...]:
 def _init(destination: SSAValue, fills: Mapping[SSAValue, SSAValue] | None) -> SSAValue | None:
     fill = destination.owner
     if isinstance(fill, linalg.FillOp) and fill.results:
-        return fill.inputs[0]
+        return fill.operands[0]
     return fills.get(destination) if fills else None
 
 
