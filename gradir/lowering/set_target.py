@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.ir import Operation
 
-from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, CudaTargetAttr, TargetAttr, parse_target
+from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, CudaTargetAttr, TargetAttr, host_target, parse_target
 from gradir.ir.passes import Pass, PassContext, error_at
 
 
@@ -56,7 +56,7 @@ class SetTarget(Pass):
         if kind and kind not in ("host", "cpu"):
             parse_target(self.target, self.cpu)  # an unknown word is that error, not this one
             return "kind of machine"
-        if kind == "host" and parse_target("host").cpu_ != present.cpu_:
+        if kind == "host" and host_target().cpu != present.cpu:
             return "machine"
         if name and name != present.cpu:
             return "processor"

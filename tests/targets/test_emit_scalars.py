@@ -26,7 +26,7 @@ def elementwise(
     assert n % 8 == 0
     outs = [np.zeros(n, result), np.zeros(n, result)]
     for out, lanes in zip(outs, (0, 8)):
-        typed = ops
+        typed = ops.replace("SELECT<", "vector<8xi1>, <" if lanes else "<")
         names = "".join(f"%x{k}: memref<{n}x{t}>, " for k, t in enumerate(types))
         if lanes:
             loads = [f"%a{k} = vector.load %x{k}[%i] : memref<{n}x{t}>, vector<8x{t}>" for k, t in enumerate(types)]
@@ -165,8 +165,8 @@ def test_select_and_casts() -> None:
     %w = arith.extsi %fi : <i32> to <i64>
     %d = arith.sitofp %w : <i64> to <f64>
     %t = arith.truncf %d : <f64> to <f32>
-    %n = arith.negf %t : <f32>
-    %r = arith.select %p, %t, %n : SELECT<f32>"""
+    %m = arith.negf %t : <f32>
+    %r = arith.select %p, %t, %m : SELECT<f32>"""
     got = elementwise(ops, [a], ["f32"], np.dtype("f4"), "f32")
     assert_array_equal(got, np.abs(np.trunc(a)))
 

@@ -39,6 +39,8 @@ class Buffer:
 
 
 Value: TypeAlias = "str | list[str] | Column | Buffer"
+RowFunction: TypeAlias = Callable[[str], str] | Callable[[str, str], str] | Callable[[str, str, str], str]
+"""What an elementwise op does to one row of each operand."""
 Handler: TypeAlias = "Callable[[FunctionEmitter, Any], None]"
 
 
@@ -244,17 +246,18 @@ class FunctionEmitter:
         passed = ", ".join(f"{t} {v}" for t, v in arguments)
         return self.pure(f"call {flags}{result} @{intrinsic}({passed})")
 
-    def map_rows(self, op: Operation, function: Callable[..., str]) -> None:
+    def map_rows(self, op: Operation, function: RowFunction) -> None:
         """Apply `function` to the rows of all operands; `pure` writes equal rows once."""
         result = op.results[0]
         operands = op.operands
         t = self.type_of(result)
+        apply: Callable[..., str] = function
         if t.rank < 2:
-            self.values[result] = function(*[self.text(v) for v in operands])
+            self.values[result] = apply(*[self.text(v) for v in operands])
             return
         columns = [self.rows(v) for v in operands]
         columns = [c * t.rows if len(c) != t.rows else c for c in columns]  # a scalar operand (arith.select) serves all rows
-        self.values[result] = [function(*row) for row in zip(*columns)]
+        self.values[result] = [apply(*row) for row in zip(*columns)]
 
     # Values as their parts: what crosses calls, loop headers and closures
 

@@ -1,0 +1,101 @@
+"""exp, exp2, expm1 and the hyperbolic functions.
+
+exp(x) = 2^n exp(r) with n = round(x / ln 2); the sum with 1.5 * 2^mantissa rounds to an integer and leaves it in the low bits, so that no
+float is converted to an integer (whose out-of-range cases would be undefined). 2^n is applied in two halves: denormal results round once.
+"""
+
+from __future__ import annotations
+
+from gradir.lowering.expand_math import coefficients as c
+from gradir.lowering.expand_math.algebra import Expression, Format
+
+_EXP_RANGE = {23: (88.72283935546875, -103.97208404541016), 52: (709.782712893384, -745.1332191019412)}
+_EXP2_RANGE = {23: (128.0, -150.0), 52: (1024.0, -1075.0)}
+_INF = float("inf")
+
+
+def exp(x: Expression) -> Expression:
+    """e^x."""
+    f = x.format
+    k, r = _reduce(x, f)
+    p = r.polynomial((*c.by_format(f, c.EXP_F32, c.EXP_F64), 1.0, 1.0))
+    return _limits(x, _scaled(p, k, f), *_EXP_RANGE[f.mantissa])
+
+
+def exp2(x: Expression) -> Expression:
+    """2^x; exact for integers."""
+    f = x.format
+    shifted = x + f.magic
+    r = x - (shifted - f.magic)
+    p = r.fma(r.polynomial(c.by_format(f, c.EXP2_F32, c.EXP2_F64)), 1.0)
+    return _limits(x, _scaled(p, shifted.bits() - f.magic_bits, f), *_EXP2_RANGE[f.mantissa])
+
+
+def expm1(x: Expression) -> Expression:
+    """e^x - 1 = 2^n (e^r - 1) + (2^n - 1), accurate near 0; computed at half size so that 2^1024 never appears."""
+    f = x.format
+    k, r = _reduce(x, f)
+    small = (r * r).fma(r.polynomial(c.by_format(f, c.EXP_F32, c.EXP_F64)), r)
+    half = ((k + (f.bias - 1)) << f.mantissa).as_float()
+    scaled = half.fma(small, half - 0.5)
+    result = k.eq(0).select(small, scaled + scaled)
+    high, low = _EXP_RANGE[f.mantissa][0], -18.0 if f.mantissa == 23 else -40.0
+    result = x.gt(high).select(_INF, x.lt(low).select(-1.0, result))
+    return result.copysign(x)
+
+
+def tanh(x: Expression) -> Expression:
+    """f32: an odd polynomial below 0.625, 1 - 2 / (e^2a + 1) above; f64: t / (t + 2) with t = e^2a - 1."""
+    f = x.format
+    a = abs(x)
+    twice = a + a
+    if f.mantissa == 23:
+        z = x * x
+        small = (a * z).fma(z.polynomial(c.TANH_F32), a)
+        large = 1.0 - 2.0 / (exp(twice) + 1.0)
+        return a.lt(0.625).select(small, large).copysign(x)
+    t = expm1(twice)
+    return a.gt(22.0).select(1.0, t / (t + 2.0)).copysign(x)
+
+
+def sinh(x: Expression) -> Expression:
+    """(t + t / (t + 1)) / 2 with t = e^a - 1; e^a in two factors where it overflows but sinh does not."""
+    f = x.format
+    a = abs(x)
+    t = expm1(a)
+    small = (t + t / (t + 1.0)) * 0.5
+    half = exp(a * 0.5)
+    large = (half * 0.5) * half
+    return a.gt(float(f.mantissa) * 0.75).select(large, small).copysign(x)
+
+
+def cosh(x: Expression) -> Expression:
+    """(e^a + e^-a) / 2; e^a in two factors where it overflows but cosh does not."""
+    f = x.format
+    a = abs(x)
+    e = exp(a)
+    half = exp(a * 0.5)
+    large = (half * 0.5) * half
+    return a.gt(float(f.mantissa) * 0.75).select(large, e * 0.5 + 0.5 / e)
+
+
+def _reduce(x: Expression, f: Format) -> tuple[Expression, Expression]:
+    """n = round(x / ln 2) as an integer, and r = x - n ln 2."""
+    shifted = x.fma(c.LOG2E, f.magic)
+    n = shifted - f.magic
+    high, low = c.LN2_HIGH_LOW[f.mantissa]
+    r = n.fma(-low, n.fma(-high, x))
+    return shifted.bits() - f.magic_bits, r
+
+
+def _scaled(p: Expression, k: Expression, f: Format) -> Expression:
+    """p * 2^k."""
+    first = k >> 1
+    for part in (first, k - first):
+        p = p * ((part + f.bias) << f.mantissa).as_float()
+    return p
+
+
+def _limits(x: Expression, result: Expression, high: float, low: float) -> Expression:
+    """inf above `high`, 0 below `low`; NaN passes both comparisons and is NaN in `result`."""
+    return x.gt(high).select(_INF, x.lt(low).select(0.0, result))
