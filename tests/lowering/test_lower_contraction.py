@@ -199,16 +199,21 @@ def test_convolutions() -> None:
     check(kernels, cases)
 
 
-def test_gradients_of_a_convolution() -> None:
-    """The filter's gradient sums over images and positions, the input's reads the filter transposed and walks back over positions."""
-    n, h, w, c, o = 2, 5, 6, 3, 10
-    t = KernelText("filter", "contraction<>")
+def conv_filter(name: str, n: int, h: int, w: int, c: int, o: int, kind: str = "contraction<>") -> str:
+    """The gradient of a 3x3 filter: out[i, j, c, o] sums x[n, y + i, x + j, c] * g[n, y, x, o]."""
+    t = KernelText(name, kind)
     t.arg("x", (n, h + 2, w + 2, c))
     t.arg("g", (n, h, w, o))
     t.arg("out", (3, 3, c, o))
     t.constant("zero", "0.0")
     t.fill("zero", "out")
     t.generic("i, j, c, o, n, y, x", [("x", "n, y + i, x + j, c"), ("g", "n, y, x, o")], ("out", "i, j, c, o"), product_body(), "n, y, x")
+    return t.done()
+
+
+def test_gradients_of_a_convolution() -> None:
+    """The filter's gradient sums over images and positions, the input's reads the filter transposed and walks back over positions."""
+    n, h, w, c, o = 2, 5, 6, 3, 10
     s = KernelText("input", "contraction<>")
     s.arg("g", (n, h + 4, w + 4, o))
     s.arg("f", (3, 3, c, o))
@@ -221,7 +226,7 @@ def test_gradients_of_a_convolution() -> None:
         "filter": [((uniform((n, h + 2, w + 2, c)), uniform((n, h, w, o)), garbage((3, 3, c, o))), (2,))],
         "input": [((uniform((n, h + 4, w + 4, o)), uniform((3, 3, c, o)), garbage((n, h + 2, w + 2, c))), (2,))],
     }
-    check({"filter": t.done(), "input": s.done()}, cases)
+    check({"filter": conv_filter("filter", n, h, w, c, o), "input": s.done()}, cases)
 
 
 def test_a_depthwise_convolution_multiplies_vectors() -> None:
@@ -277,3 +282,21 @@ def test_few_rows_of_a_transposed_operand_are_dot_products() -> None:
         cases[name] = [((uniform((m, k)), uniform((n, k)), uniform((n,)), garbage((m, n))), (3,))]
     module = check(kernels, cases)
     assert ops(module, vector.ReductionOp) > 0 and ops(module, vector.OuterProductOp) == 0
+
+
+@pytest.mark.parametrize("pack", ["", ", pack = [1]"])
+def test_blocks_of_k_add_to_results_in_memory(pack: str) -> None:
+    kind = f"contraction<tile = [4, 16], block = [0, 0, 6]{pack}>"
+    kernels = {
+        "plain": matmul("plain", 9, 21, 20, kind=kind, epilogue=False),
+        "epilogue": matmul("epilogue", 9, 21, 20, kind=kind),
+        "transposed": matmul("transposed", 9, 21, 20, a="k, m", b="n, k", kind=kind),
+        "filter": conv_filter("filter", 5, 3, 4, 5, 10, kind),
+    }
+    cases = {
+        "plain": [((uniform((9, 20)), uniform((20, 21)), garbage((9, 21))), (2,))],
+        "epilogue": [((uniform((9, 20)), uniform((20, 21)), uniform((21,)), garbage((9, 21))), (3,))],
+        "transposed": [((uniform((20, 9)), uniform((21, 20)), uniform((21,)), garbage((9, 21))), (3,))],
+        "filter": [((uniform((5, 5, 6, 5)), uniform((5, 3, 4, 10)), garbage((3, 3, 5, 10))), (2,))],
+    }
+    check(kernels, cases)

@@ -22,27 +22,43 @@ def panel_operand(panel: SSAValue, k: Sequence[int], n: int, rank: int) -> Opera
 
 
 def pack_panel(
-    b: LoopBuilder, space: Space, operand: Operand, panel: SSAValue, tile: Tile, k: Sequence[int], across: Axis, count: int | None
+    b: LoopBuilder,
+    space: Space,
+    operand: Operand,
+    target: Operand,
+    tile: Tile,
+    k: Sequence[int],
+    across: Axis,
+    count: int | None,
+    low: Index,
+    high: Index | None,
 ) -> None:
-    """Copy the columns `across` (from `tile` on) of `operand` into `panel`, for all k."""
-    target = panel_operand(panel, k, across.dim, len(space.extents))
+    """Copy the columns `across` (from `tile` on) of `operand` into the panel `target`, for all k.
+
+    `low` to `high` is the part of the outermost k loop that the panel holds; None: all of it.
+    """
     contiguous = stride_along(operand, across.dim) == 1
+
+    def inside(c: LoopBuilder, at: Tile, column: Index) -> Tile:
+        """Where in the panel the point `at` of the operand goes."""
+        here = at.moved(across.dim, column)
+        return here if high is None else here.moved(k[0], c.sub(at.at[k[0]], low))
 
     def row(c: LoopBuilder, at: Tile) -> None:
         value = read(c, operand, at.with_axes(across), whole=True)
-        write(c, value, target, at.moved(across.dim, 0).with_axes(Axis(across.dim, across.size)))
+        write(c, value, target, inside(c, at, 0).with_axes(Axis(across.dim, across.size)))
 
     def scalars(c: LoopBuilder, at: Tile) -> None:
         if across.masked:
             zero = c.splat(c.constant(number(0, operand.element)), vector_type(operand.element, across.size))
-            write(c, zero, target, at.moved(across.dim, 0).with_axes(Axis(across.dim, across.size)))
+            write(c, zero, target, inside(c, at, 0).with_axes(Axis(across.dim, across.size)))
         first = at.at[across.dim]
-        high: Index = count if count is not None else c.sub(space.extents[across.dim], first)
-        c.loop(0, high, 1, [], lambda e, i, _: one(e, at, first, i))
+        existing: Index = count if count is not None else c.minimum(across.size, c.sub(space.extents[across.dim], first))
+        c.loop(0, existing, 1, [], lambda e, i, _: one(e, at, first, i))
 
     def one(c: LoopBuilder, at: Tile, first: Index, column: SSAValue) -> list[SSAValue]:
         value = read(c, operand, at.moved(across.dim, c.add(first, column)))
-        write(c, value, target, at.moved(across.dim, column))
+        write(c, value, target, inside(c, at, column))
         return []
 
     def loops(c: LoopBuilder, dims: Sequence[int], at: Tile) -> None:
@@ -54,7 +70,8 @@ def pack_panel(
             loops(e, dims[1:], at.moved(dims[0], i))
             return []
 
-        c.loop(0, space.extents[dims[0]], 1, [], carry)
+        first, last = (low, high) if dims[0] == k[0] and high is not None else (0, space.extents[dims[0]])
+        c.loop(first, last, 1, [], carry)
 
     loops(b, list(k), tile)
 

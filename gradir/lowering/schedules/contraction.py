@@ -1,7 +1,8 @@
 """Schedules of contractions: the register tile, packing, and the loop that threads share.
 
 Measured on AVX2 (16 registers): 6, 5 or 4 rows of two registers run equally fast once the column operand is packed, so a height that
-divides the rows is preferred; unpacked rows that lie a multiple of 512 bytes apart fight for the same cache sets.
+divides the rows is preferred. Unpacked, the columns of one panel use a few cache sets only: they fight for them when rows lie a multiple
+of 512 bytes apart, or when the operand is larger than half of L1.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ UNKNOWN = 128
 """What a size that only the run knows is taken for."""
 PARALLEL_WORK = 8_000_000
 """Multiply-adds from which on a second thread pays."""
+K_BLOCK = 256
+"""Steps of k between visits of few results in memory, where the operands do not stay in L2."""
 CONFLICT_BYTES = 512
 PAGE_BYTES = 2048
 
@@ -79,14 +82,20 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     reads_columns = core.inputs[1 if column_dims is roles.n else 0]
     contiguous = _is_last_dim(core.dims, reads_columns, last)
     row_bytes = columns * size
-    wide = columns > tile[1] and (row_bytes % CONFLICT_BYTES == 0 or row_bytes >= PAGE_BYTES)
+    depth = prod(extents[d] for d in roles.k)
+    scattered = row_bytes % CONFLICT_BYTES == 0 or row_bytes >= PAGE_BYTES or depth * row_bytes > machine.l1 // 2
+    wide = columns > tile[1] and scattered
     pack = [1] if last in column_dims and (rows >= 32 and wide if contiguous else rows >= 8) else []
     work = prod(extents)
     parallel: list[int] = []
     if machine.threads > 1 and work >= PARALLEL_WORK:
         order = [*roles.batch, *([last] if last is not None and columns // tile[1] >= 2 * machine.threads else []), *rows_dims]
         parallel = [d for d in order if extents[d] >= 2 * machine.threads][:1]
-    return ContractionAttr.of(tile=tile, pack=pack, parallel=parallel)  # pyright: ignore[reportReturnType]  `of` makes its own class
+    block: list[int] = []
+    operands = depth * (rows + columns) * size
+    if not parallel and depth >= 4 * K_BLOCK and operands > machine.l2 // 2 and rows * columns * size <= machine.l2 // 2:
+        block = [0, 0, K_BLOCK]
+    return ContractionAttr.of(tile=tile, block=block, pack=pack, parallel=parallel)  # pyright: ignore[reportReturnType]  `of` makes its own class
 
 
 def _is_last_dim(dims: tuple[int, ...], operand: tuple[object, object], dim: int | None) -> bool:

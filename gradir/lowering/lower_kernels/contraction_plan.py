@@ -1,0 +1,132 @@
+"""What the generator of contractions decides before it builds: roles of dimensions and operands, sizes of tile and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir.affine import AffineDimExpr
+
+from gradir.dialects.upstream import arith
+from gradir.lowering.groups import Group
+from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind
+from gradir.lowering.lower_kernels.collapse import collapse
+from gradir.lowering.lower_kernels.dots import suits_dots
+from gradir.lowering.lower_kernels.tiles import NotCovered, stride_along, uses
+from gradir.lowering.schedules.contraction import UNKNOWN, tile_of
+from gradir.lowering.schedules.machine import Machine, element_bytes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the generator has decided: roles of dimensions and operands, sizes of the tile."""
+
+    space: Space
+    core: BoundOp
+    epilogue: tuple[BoundOp, ...]
+    a: int
+    b: int
+    n: int | None
+    """The output's innermost dimension; None when there is one result in all."""
+    row: int | None
+    around: tuple[int, ...]
+    """Loops outside of the panels: batch dimensions and further dimensions of b."""
+    rows_around: tuple[int, ...]
+    """Loops between panels and row tiles: further dimensions of a."""
+    k: tuple[int, ...]
+    height: int
+    width: int
+    pack: bool
+    parallel: int | None
+    dots: bool
+    """Sum along k in vectors instead of along n."""
+    k_block: int
+    """Steps of the outermost k loop between visits of the results in memory; 0: all at once."""
+
+
+def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
+    """Roles of the dimensions, and the schedule's sizes fitted to them."""
+    assert group.contraction is not None
+    space = bind(kernel, group)
+    position = group.contraction.index
+    space = _collapsed(kernel, space, group)
+    core = space.ops[position]
+    epilogue = tuple(op for k, op in enumerate(space.ops) if k != position)
+    if core.combination is None or not isinstance(core.combination.term.owner, arith.MulfOp | arith.MuliOp):
+        raise NotCovered("a contraction that is no sum of products")
+    if not all(isinstance(e, AffineDimExpr) or e.used_dims() == set() for e in core.output.map.results):
+        raise NotCovered("an output that is read through sums")
+    output = [d for d in range(len(space.extents)) if d in uses(core.output.map)]
+    k = tuple(d for d in range(len(space.extents)) if d in core.reduced and space.extents[d] != 1)
+    schedule = kernel.schedule
+    parallel = next((space.place[d] for d in schedule.field("parallel") if d in space.place), None)
+    if not output:
+        if not suits_dots(core, k):
+            raise NotCovered("one result of operands that do not lie side by side")
+        return Plan(space, core, epilogue, 0, 1, None, None, (), (), k, 1, 1, False, None, True, 0)
+    n = max(output)
+    a, b = (0, 1) if n in uses(core.inputs[1].map) else (1, 0)
+    if n not in uses(core.inputs[b].map):
+        raise NotCovered("no operand varies along the innermost dimension")
+    row = _row_dim(space, core, a, b, output, n)
+    used_a, used_b = uses(core.inputs[a].map), uses(core.inputs[b].map)
+    others = [d for d in output if d not in (n, row)]
+    rows_around = tuple(d for d in others if d in used_a and d not in used_b)
+    around = tuple(d for d in others if d not in rows_around)
+    tile = schedule.field("tile")
+    if len(tile) < 2:
+        rows, width = space.extents[row] if row is not None else 1, space.extents[n]
+        known = [e if isinstance(e, int) else UNKNOWN for e in (rows, width)]
+        tile = tile_of(machine, element_bytes(core.element), *known)
+    height = 1 if row is None else tile[0]
+    pack = 1 in schedule.field("pack") and n not in used_a
+    dots = not pack and n not in used_a and stride_along(core.inputs[b], n) != 1 and suits_dots(core, k)
+    k_block = 0 if dots or parallel is not None else _k_block(space, k, schedule.field("block"))
+    return Plan(space, core, epilogue, a, b, n, row, around, rows_around, k, height, tile[1], pack, parallel, dots, k_block)
+
+
+def _k_block(space: Space, k: Sequence[int], block: Sequence[int]) -> int:
+    """Steps of the outermost k loop that together make about `block[2]` steps of all k loops; 0 when that is all of them."""
+    extents = [space.extents[d] for d in k]
+    if len(block) != 3 or not block[2] or not extents:
+        return 0
+    known = [e for e in extents if isinstance(e, int)]
+    if len(known) != len(extents):
+        return 0
+    steps = max(1, block[2] // max(1, prod(known[1:])))
+    return steps if steps < known[0] else 0
+
+
+def _collapsed(kernel: Kernel, space: Space, group: Group) -> Space:
+    """`space` with neighbouring dimensions of one role joined where memory allows."""
+    roles = group.contraction
+    assert roles is not None
+    for dims in (roles.k, roles.n, roles.m, roles.batch):
+        places = sorted({space.place[d] for d in dims})
+        runs: list[list[int]] = []
+        for p in places:
+            if runs and runs[-1][-1] == p - 1:
+                runs[-1].append(p)
+            else:
+                runs.append([p])
+        for run in reversed(runs):
+            space = collapse(kernel, space, run)
+    return space
+
+
+def _row_dim(space: Space, core: BoundOp, a: int, b: int, output: Sequence[int], n: int) -> int | None:
+    """The dimension of the tile's rows: along a and not along b, the innermost that splits evenly, else the longest."""
+    used_a, used_b = uses(core.inputs[a].map), uses(core.inputs[b].map)
+    found = [d for d in output if d != n and d in used_a and d not in used_b]
+    if not found and n in used_a:
+        found = [d for d in output if d != n and d in used_a ^ used_b]
+    if not found:
+        return None
+
+    def length(d: int) -> int:
+        extent = space.extents[d]
+        return extent if isinstance(extent, int) else 1 << 30
+
+    even = (d for d in reversed(found) if any(length(d) % size == 0 for size in (4, 5, 6)))
+    return next(even, max(found, key=length))

@@ -1,0 +1,181 @@
+"""The micro-kernel of contractions: all k loops over one register tile, then the epilogue on the tile.
+
+`acc[rows, columns] += column(a) x row(b)` is one `vector.outerproduct` per step; where both operands vary along the columns it is one fma.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, SSAValue
+
+from gradir.dialects.upstream import arith, math, vector
+from gradir.lowering.lower_kernels.binding import Kernel, compute
+from gradir.lowering.lower_kernels.bodies import KINDS
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
+from gradir.lowering.lower_kernels.contraction_plan import Plan
+from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, uses, write
+from gradir.lowering.schedules.machine import element_bytes
+
+UNROLLED = 4
+"""An innermost k loop of at most this many steps is written out."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel of `width` columns of which `count` exist (None: known when it runs), and the part of k that it holds.
+
+    `operand` is read instead of b: b itself, or the `packed` copy, whose columns and outermost k count from 0.
+    """
+
+    operand: Operand
+    width: int
+    count: int | None
+    packed: bool
+    low: Index
+    high: Index | None
+    """Range of the outermost k loop; `high` None: all of it."""
+
+    @property
+    def masked(self) -> bool:
+        return self.count != self.width
+
+
+class MicroKernel:
+    """Emits one tile of one plan at a time. `partial`: where sums wait between blocks of k; None when a tile is finished at once."""
+
+    def __init__(self, kernel: Kernel, plan: Plan, partial: Operand | None) -> None:
+        self.kernel, self.plan, self.partial = kernel, plan, partial
+        self.space, self.core = plan.space, plan.core
+        self.element: Attribute = plan.core.element
+        assert plan.core.combination is not None
+        product = plan.core.combination.term.owner
+        block = cast("Any", plan.core.op).body.block
+        factors = {_source(v, block): v for v in product.operands}  # pyright: ignore
+        if set(factors) != {0, 1}:
+            raise NotCovered("a product of other than the two operands")
+        self.factors = factors
+
+    def emit(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int) -> None:
+        """`height` rows from `tile` on, all columns of the panel."""
+        plan, core = self.plan, self.core
+        assert plan.n is not None
+        rows = () if height == 1 or plan.row is None else (Axis(plan.row, height),)
+        whole = tile.with_axes(*rows, Axis(plan.n, panel.width, panel.masked))
+        b.loc = core.op.location
+        if self.partial is not None:
+            start = read(b, self.partial, whole, whole=True)
+        elif core.init is not None:
+            start = b.splat(core.init, whole.type(self.element))
+        else:
+            start = read(b, core.output, whole, whole=True)
+        total = self._sum(b, list(plan.k), whole, panel, start)
+        for part, value in self._parts(b, whole, panel, total):
+            if self.partial is not None:
+                write(b, value, self.partial, part)
+            else:
+                self.finish(b, part, value)
+
+    def _sum(self, b: LoopBuilder, dims: list[int], at: Tile, panel: Panel, total: SSAValue) -> SSAValue:
+        """The k loops `dims`, the first outermost, around the product."""
+        if not dims:
+            return self.multiply(b, at, panel, total)
+        d, rest = dims[0], dims[1:]
+        low: Index = 0
+        high = self.space.extents[d]
+        if d == self.plan.k[0] and panel.high is not None:
+            low, high = panel.low, panel.high
+        if not rest and low == 0 and isinstance(high, int) and high <= UNROLLED:
+            for i in range(high):
+                total = self._sum(b, rest, at.moved(d, i), panel, total)
+            return total
+        return b.loop(low, high, 1, [total], lambda c, i, a: [self._sum(c, rest, at.moved(d, i), panel, a[0])])[0]
+
+    def _parts(self, b: LoopBuilder, whole: Tile, panel: Panel, total: SSAValue) -> list[tuple[Tile, SSAValue]]:
+        """The tile as what is stored together: whole (masked if need be), or unmasked pieces of powers of two."""
+        n = self.plan.n
+        assert n is not None
+        if panel.count is None or not panel.masked:
+            return [(whole, total)]
+        pieces = powers_of_two(panel.count, panel.width)
+        if len(pieces) > 2 and element_bytes(self.element) >= 4:
+            return [(whole, total)]
+        at = whole.at[n]
+        return [
+            (whole.moved(n, b.add(at, first)).with_axes(*whole.axes[:-1], Axis(n, size)), columns(b, total, first, size))
+            for first, size in pieces
+        ]
+
+    def multiply(self, b: LoopBuilder, at: Tile, panel: Panel, total: SSAValue) -> SSAValue:
+        """`total + a * b` at one point of the k loops."""
+        plan, core = self.plan, self.core
+        n = plan.n
+        assert n is not None
+        b.loc = core.op.location
+        *rows, across = at.axes
+        used = uses(core.inputs[plan.a].map)
+        if n in used or (plan.row is not None and plan.row in uses(core.inputs[plan.b].map)):
+            factors = [self.factor(b, position, core.inputs[position], at) for position in (plan.a, plan.b)]
+            return self.fma(b, factors[0], factors[1], total)
+        column = self.factor(b, plan.a, core.inputs[plan.a], at.with_axes(*rows), column=True)
+        here = at.with_axes(across)
+        if panel.packed:
+            here = here.moved(n, 0).with_axes(replace(across, masked=False))
+            if panel.high is not None:
+                k = plan.k[0]
+                here = here.moved(k, b.sub(at.at[k], panel.low))
+        row = self.factor(b, plan.b, panel.operand, here)
+        if rows and plan.row in used:
+            return b(vector.OuterProductOp, [column, row, total], [total.type], {"kind": KINDS[arith.AddfOp]})
+        return self.fma(b, column, row, total)
+
+    def factor(self, b: LoopBuilder, position: int, operand: Operand, tile: Tile, *, column: bool = False) -> SSAValue:
+        """One factor of the product at `tile`: the operand, converted as the body says."""
+        value = read(b, operand, tile, column=column)
+        return _converted(b, self.factors[position], cast("Any", self.core.op).body.block, value, tile)
+
+    def fma(self, b: LoopBuilder, x: SSAValue, y: SSAValue, total: SSAValue) -> SSAValue:
+        """`total + x * y`, elementwise."""
+        type_ = total.type
+        x, y = b.splat(x, type_), b.splat(y, type_)
+        if isinstance(self.element, IntegerType):
+            flags = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+            return b(arith.AddiOp, [total, b(arith.MuliOp, [x, y], [type_], flags)], [type_], flags)
+        if type_ == self.element:
+            return b(math.FmaOp, [x, y, total], [type_], {"fastmath": arith.FastMathFlagsAttr("none")})
+        return b(vector.FMAOp, [x, y, total], [type_])
+
+    def finish(self, b: LoopBuilder, tile: Tile, total: SSAValue) -> None:
+        """Epilogue and stores of one tile: all reads come before the first write."""
+        known: dict[SSAValue, SSAValue] = {self.core.key: total}
+        for op in self.plan.epilogue:
+            known[op.key] = compute(b, self.kernel, op, tile, known)
+        for op in (self.core, *self.plan.epilogue):
+            if op.stored:
+                b.loc = op.op.location
+                write(b, known[op.key], op.output, tile)
+
+
+def _source(value: SSAValue, block: Any) -> int:
+    """The argument of the body that a factor converts; -1 when it does more than convert."""
+    while value.owner is not block:
+        owner = cast("Any", value.owner)
+        if len(owner.operands) != 1:
+            return -1
+        value = owner.operands[0]
+    return cast("Any", value).index
+
+
+def _converted(b: LoopBuilder, wanted: SSAValue, block: Any, value: SSAValue, tile: Tile) -> SSAValue:
+    """The unary ops between an argument of the body and `wanted`, on whatever shape `value` has."""
+    chain: list[Any] = []
+    while wanted.owner is not block:
+        chain.append(wanted.owner)
+        wanted = cast("Any", wanted.owner).operands[0]
+    for op in reversed(chain):
+        element = op.results[0].type
+        type_ = element if value.type == op.operands[0].type else tile.type(element)
+        value = b(type(op), [value], [type_], op.properties)
+    return value
