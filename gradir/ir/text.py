@@ -44,10 +44,10 @@ def parse_module(text: str, name: str = "<text>", context: Context | None = None
     return module
 
 
-def verify_module(module: Operation) -> None:
-    """Raise GradirError GR011 with every error that the verifier finds in `module`."""
+def verify_module(module: Operation, *, classes: bool = True) -> None:
+    """Raise GradirError GR011 with every error that the verifier finds in `module`; `classes` as in `verify`."""
     engine = Engine()
-    if verify(module, engine):
+    if verify(module, engine, classes=classes):
         return
     first, *more = engine.errors
     hint = f"{len(more)} more: " + "; ".join(f"{d.where or '<unknown>'}: {d.message}" for d in more) if more else ""

@@ -128,3 +128,22 @@ def test_assertions_keep_their_lines_through_the_cache(tmp_path):
             with pytest.raises(GradirError) as caught:
                 module["f"](np.zeros(1, np.int64))
             assert caught.value.location == f"<text>:{6 + len(blank)}:3"
+
+
+def test_what_passes_made_is_checked_for_dominance_before_emission(monkeypatch):
+    from gradir.driver import passes
+    from gradir.ir.passes import Pass
+
+    class Careless(Pass):
+        """Moves the first op of a function to its end."""
+
+        NAME = "expand-math"
+
+        def apply(self, op, context):
+            block = op.body.block.last_op.body.block
+            first = block.first_op
+            first.detach()
+            block.insert_op_before(first, block.last_op)
+
+    monkeypatch.setitem(passes.PASSES, "expand-math", (Careless, "breaks the IR"))
+    assert "dominate" in refused("GR011", scaled()).message
