@@ -221,17 +221,17 @@ def _failure_with_results(returned: str) -> Callable[[FunctionEmitter, str], Non
 
 
 def _argument_attributes(f: FuncOp, position: int) -> str:
-    """`noalias` where `gradir.alias` says that no call site passes overlapping memory, `readonly` where the kernel only reads."""
+    """`noalias` for a kernel operand that no call site overlaps with another one, `readonly` where the kernel only reads.
+
+    `bufferize` writes `gradir.access` on every kernel operand and `gradir.alias` where there may be overlap; a function without them
+    promises nothing.
+    """
     attributes: dict[str, Attribute] = {}
     if f.arg_attrs is not None and position < len(f.arg_attrs.data):
         attributes = dict(f.arg_attrs.data[position].data)
     alias, access = attributes.get("gradir.alias"), attributes.get("gradir.access")
-    if isinstance(alias, ArrayAttr):
-        free = not alias.data
-    elif isinstance(alias, DenseArrayBase):
-        free = not len(alias)
-    else:
-        free = False
+    overlaps = bool(alias.data) if isinstance(alias, ArrayAttr) else len(alias) > 0 if isinstance(alias, DenseArrayBase) else False
+    free = access is not None and not overlaps
     readonly = access is not None and str(getattr(access, "data", "")) == "read"
     return "".join(word + " " for word, there in (("noalias", free), ("readonly", readonly)) if there)
 
