@@ -31,7 +31,7 @@ os._exit(int.from_bytes(code, "little", signed=True) & 255 if len(code) == 4 els
 """
 
 config.name = "gradir"  # noqa: F821 (lit defines config)
-config = config  # noqa: F821, PLW0127
+config = config  # noqa: F821
 config.suffixes = [".mlir"]
 config.excludes = ["Inputs"]
 config.test_source_root = str(TESTS)

@@ -9,6 +9,7 @@ environment, separated by NUL; the answer is the exit code. If the client goes a
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import importlib
 import os
@@ -43,10 +44,8 @@ def preload() -> None:
 
 
 def quietly(action) -> None:
-    try:
+    with contextlib.suppress(Exception):
         action()
-    except Exception:
-        pass
 
 
 def run(tool: str, arguments: list[str]) -> int:
@@ -87,19 +86,15 @@ def child(parts: list[str], streams: list[int]) -> None:
     os.environ.clear()
     os.environ.update(item.partition("=")[::2] for item in rest[int(count) :])
     code = run(tool, rest[: int(count)])
-    try:
+    with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
-        pass
     os._exit(code)
 
 
 def answer(client: socket.socket, status: int) -> None:
-    try:
+    with contextlib.suppress(OSError):
         client.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "little", signed=True))
-    except OSError:
-        pass
     client.close()
 
 

@@ -15,9 +15,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NoneAttr, StringAttr
 from xdsl.ir import Attribute, AttributeInvT, BlockArgument, Operation, SSAValue
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from gradir.ir.locations import Position, file_location
 
@@ -36,11 +37,18 @@ class FloatBits(AttrParser._TensorLiteralElement):
         return next(type.iter_unpack(self.value.to_bytes(type.compile_time_size, "little")))
 
 
+class _Lexer(MLIRLexer):
+    """xDSL's expression for strings takes time exponential in the length of a string that is not closed."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
 class LocParser(Parser):
     """Parses one module; `line_offset` is the number of lines that precede `text` in the file `name`."""
 
     def __init__(self, context: Context, text: str, name: str = "<text>", line_offset: int = 0) -> None:
-        super().__init__(context, text, name)
+        super().__init__(context, "", name)
+        self._parser_state = ParserState(_Lexer(Input(text, name)))
         self._line_starts = [0, *(m.end() for m in re.finditer("\n", text))]
         self._line_offset = line_offset
         self._file = StringAttr(name)

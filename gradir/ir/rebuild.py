@@ -119,9 +119,10 @@ def rebuild_region(
     if parent is None:
         raise ValueError("a region without an op has no place to rebuild into")
     new = Rebuilder(rules, convert_type).region(region)
-    region.drop_all_references()
-    for block in list(region.blocks):
-        region.detach_block(block)
+    old = [region.detach_block(block) for block in list(region.blocks)]
+    for block in old:
+        for op in block.ops:
+            op.drop_all_references()
     for block in list(new.blocks):
         region.add_block(new.detach_block(block))
 

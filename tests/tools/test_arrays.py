@@ -76,7 +76,16 @@ def test_npy_with_pickle_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["2x3xf32=1.5", "2x2xf32=[[1.0,2.0],[3.0,0.1]]", "f64=0.1", "3xf32=[nan,inf,-inf]", "2xi1=[true,false]", "2xbf16=[0.5,1]", "2xf32=[0.0,-0.0]", "0x2xf32=[]"],
+    [
+        "2x3xf32=1.5",
+        "2x2xf32=[[1.0,2.0],[3.0,0.1]]",
+        "f64=0.1",
+        "3xf32=[nan,inf,-inf]",
+        "2xi1=[true,false]",
+        "2xbf16=[0.5,1]",
+        "2xf32=[0.0,-0.0]",
+        "0x2xf32=[]",
+    ],
 )
 def test_shown_arrays_read_back(text: str) -> None:
     array = read_array(text) if text != "0x2xf32=[]" else np.zeros((0, 2), np.float32)
