@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, parse_target, target_of
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
-from gradir.driver.lower import read, run_passes
+from gradir.driver.lower import collector_paused, read, run_passes
 from gradir.driver.pipelines import ROAD, OptionValue
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
@@ -66,8 +66,9 @@ def compile_module(
                 loaded = Module(*found)
                 _describe(report, loaded.manifest, loaded.objects)
                 return loaded
-    op = read(module if isinstance(module, str) else module.clone(), report)
-    manifest, objects = _build(op, target, threads, entry, trees or {}, store, report)
+    with collector_paused():
+        op = read(module if isinstance(module, str) else module.clone(), report)
+        manifest, objects = _build(op, target, threads, entry, trees or {}, store, report)
     if store is not None:
         with report.stage("store"):
             store.store_program(key, manifest, objects)

@@ -63,7 +63,7 @@ def run_passes(module: ModuleOp, requests: Iterable[Request], report: CompileRep
 
     Raises the `GradirError` of the first pass that fails.
     """
-    with _collector_paused():
+    with collector_paused():
         for request in requests:
             instance = configure(load_pass(request.name), request.options, request.name)
             with report.stage(request.name):
@@ -104,7 +104,7 @@ def _first_error(engine: Engine) -> GradirError:
 
 
 @contextmanager
-def _collector_paused() -> Generator[None, None, None]:
+def collector_paused() -> Generator[None, None, None]:
     """Python's cycle collector doubles the time of building IR: it looks at every op again and again."""
     enabled = gc.isenabled()
     gc.disable()
