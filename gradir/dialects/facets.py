@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from gradir.dialects.nd import creation
-from gradir.dialects.nd.base import NdOp
+from gradir.dialects.nd.base import NdOp, Sample
 
 OpClass = type[Operation]
 
@@ -48,9 +48,14 @@ class Cell:
         return not self.present and not self.reason
 
 
-def _has_samples(op: OpClass) -> bool:
+def samples_of(op: OpClass) -> Sequence[Sample]:
+    """The op's samples, none if it has no such method."""
     samples = getattr(op, "samples", None)
-    return samples is not None and len(samples()) > 0
+    return () if samples is None else samples()
+
+
+def _has_samples(op: OpClass) -> bool:
+    return len(samples_of(op)) > 0
 
 
 def _has_meaning(op: OpClass) -> bool:

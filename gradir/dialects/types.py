@@ -72,6 +72,14 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
     return _shape_of_type(cast("TensorType[Any]", kind))
 
 
+def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
+    """Sizes of a tensor value or type whose sizes are all numbers."""
+    shape = shape_of(value)
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    assert len(sizes) == len(shape), f"run-time sizes in {shape_text(shape)}"
+    return sizes
+
+
 def element_of(value: SSAValue | Attribute) -> Attribute:
     """Element type of a tensor value or type."""
     kind = value.type if isinstance(value, SSAValue) else value

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gradir.autodiff import registry as derivatives
 from gradir.dialects import nd
-from gradir.dialects.facets import EVALUATE, SAMPLES, Cell, Facet, OpClass, facet_table
+from gradir.dialects.facets import EVALUATE, SAMPLES, Cell, Facet, OpClass, facet_table, samples_of
 from gradir.dialects.nd.base import Sample
 from gradir.lowering.convert_nd_to_linalg import RULES
 
@@ -58,7 +58,7 @@ def _mark(cell: Cell) -> str:
 def _section(op: OpClass, row: dict[str, Cell]) -> list[str]:
     lines = ["", f"### {op.name}", "", inspect.getdoc(op) or "", ""]
     lines += [f"No {facet}: {cell.reason}." for facet, cell in row.items() if not cell.present and cell.reason]
-    samples: Sequence[Sample] = getattr(op, "samples", tuple)()
+    samples: Sequence[Sample] = samples_of(op)
     names = ", ".join(sample.name for sample in samples)
     example = next(line.strip() for line in samples[0].text.splitlines() if op.name in line)
     return [*lines, "", "```mlir", example, "```", "", f"Samples: {names}."]

@@ -296,7 +296,7 @@ class SelectAndScatterOp(NdOp):
         verify_window(self, rank_of(self.operand), ("window", "strides"))
         check_same_types(self, ("operand", "result"), (self.operand, self.result))
         ones = (1,) * rank_of(self.operand)
-        windows = window_shape(shape_of(self.operand), *(self.numbers(p) for p in ("window", "strides", "padding")), ones)
+        windows = window_shape(shape_of(self.operand), self.numbers("window"), self.numbers("strides"), self.numbers("padding"), ones)
         check_shape(self, windows, self.source, "source")
         if element_of(self.source) != element_of(self.operand):
             self.fail(f"element types differ: source has {element_of(self.source)}, operand has {element_of(self.operand)}")

@@ -7,7 +7,7 @@ and bf16 go through f32. Functions get the op (for its properties and result typ
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,4 +37,4 @@ def evaluate(op: NdOp, operands: tuple[Any, ...]) -> NDArray[Any]:
         result = np.asarray(EVALUATE[op.name](op, *map(np.asarray, operands)))
     dtype = numpy_dtype(element_of(op.results[0]))
     assert result.dtype == dtype, f"{op.name}: computed {result.dtype}, declared {dtype}"
-    return cast("NDArray[Any]", result)
+    return result

@@ -20,6 +20,11 @@ def taps(x: Array, at: Sequence[int], counts: Sequence[int], strides: Sequence[i
     return x[tuple(slice(s, s + (n - 1) * stride + 1 if n else s, stride) for s, n, stride in zip(starts, counts, strides))]
 
 
+def _number(size: int | str | None) -> int:
+    assert isinstance(size, int), "values have static sizes"
+    return size
+
+
 def conv_general(op: Any, lhs: Array, rhs: Array) -> Array:
     wide, dtype = product_dtypes(op)
     strides, padding, dilations = op.numbers("strides"), op.numbers("padding"), op.numbers("rhs_dilation")
@@ -27,7 +32,7 @@ def conv_general(op: Any, lhs: Array, rhs: Array) -> Array:
     space = lhs.ndim - 2
     gaps = [d - 1 for d in op.numbers("lhs_dilation")]
     counts = [
-        window_count(lhs.shape[1 + d], rhs.shape[d], strides[d], padding[2 * d], padding[2 * d + 1], dilations[d], gaps[d] + 1)
+        _number(window_count(lhs.shape[1 + d], rhs.shape[d], strides[d], padding[2 * d], padding[2 * d + 1], dilations[d], gaps[d] + 1))
         for d in range(space)
     ]
     reach = [
@@ -52,7 +57,11 @@ def conv_general(op: Any, lhs: Array, rhs: Array) -> Array:
 def _windows(op: Any, x: Array, dilations: Sequence[int]) -> tuple[Sequence[int], Sequence[int], Sequence[int], list[int]]:
     window, strides, padding = op.numbers("window"), op.numbers("strides"), op.numbers("padding")
     counts = [window_count(n, window[d], strides[d], padding[2 * d], padding[2 * d + 1], dilations[d]) for d, n in enumerate(x.shape)]
-    return window, strides, padding, [n if isinstance(n, int) else 0 for n in counts]
+    return window, strides, padding, [_number(n) for n in counts]
+
+
+def _plain_sum(op: Any, x: Array, y: Array) -> Array:
+    return x + y
 
 
 def reduce_window(op: Any, x: Array) -> Array:
@@ -64,9 +73,9 @@ def reduce_window(op: Any, x: Array) -> Array:
         return np.zeros(counts, x.dtype)
     outside = padded(x.astype(wide), start, padding[::2], padding[1::2], (0,) * x.ndim)
     result = np.full(counts, start, wide)
-    combine = {"sum": lambda a, b: a + b, "max": lambda a, b: max_(op, a, b), "min": lambda a, b: min_(op, a, b)}[kind]
+    combine = {"sum": _plain_sum, "max": max_, "min": min_}[kind]
     for at in np.ndindex(*window):
-        result = np.asarray(combine(result, taps(outside, at, counts, strides, dilations)))
+        result = np.asarray(combine(op, result, taps(outside, at, counts, strides, dilations)))
     return from_f64(result, x.dtype) if kind == "sum" and is_float(x.dtype) else result
 
 

@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from gradir.dialects.nd.meaning.rounding import Array, convert, is_float
 from gradir.dialects.nd.meaning.shape import result_sizes
 from gradir.dialects.nd.resource import ResourceAttr
-from gradir.dialects.types import element_of, numpy_dtype, shape_of
+from gradir.dialects.types import element_of, numpy_dtype, static_shape
 
 
 def constant(op: Any) -> Array:
-    value, dtype, shape = op.value, numpy_dtype(element_of(op.result)), shape_of(op.result)
+    value, dtype, shape = op.value, numpy_dtype(element_of(op.result)), static_shape(op.result)
     if isinstance(value, ResourceAttr):
         return value.array
     if isinstance(value, DenseIntOrFPElementsAttr):

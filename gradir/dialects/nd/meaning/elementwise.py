@@ -21,15 +21,36 @@ def erf64(x: Array) -> Array:
 
 def by_f64(function: Callable[..., Any]) -> Callable[..., Array]:
     """The op that computes `function` in f64 and rounds."""
-    return lambda op, *arrays: in_f64(function, *arrays)
+
+    def evaluate(op: Any, *arrays: Array) -> Array:
+        return in_f64(function, *arrays)
+
+    return evaluate
 
 
 def by_f32(function: Callable[..., Any]) -> Callable[..., Array]:
     """The op that computes `function` in the operands' type, f16 and bf16 through f32."""
-    return lambda op, *arrays: in_f32(function, *arrays)
+
+    def evaluate(op: Any, *arrays: Array) -> Array:
+        return in_f32(function, *arrays)
+
+    return evaluate
+
+
+def bitwise(function: Callable[..., Any]) -> Callable[..., Array]:
+    """The op that computes `function` in the operands' type."""
+
+    def evaluate(op: Any, *arrays: Array) -> Array:
+        return np.asarray(function(*arrays))
+
+    return evaluate
 
 
 # unary
+def _rsqrt(x: Array) -> Array:
+    return 1.0 / np.sqrt(x)
+
+
 def relu(op: Any, x: Array) -> Array:
     return np.where((x > 0) | (x != x), x, np.zeros((), x.dtype))
 
@@ -116,14 +137,21 @@ def integer_pow(x: Array, y: Array) -> Array:
 def max_(op: Any, x: Array, y: Array) -> Array:
     if not is_float(x.dtype):
         return np.maximum(x, y)
-    # the sum of two zeros is -0 only if both are
-    return in_f32(lambda a, b: np.where((a == 0) & (b == 0), a + b, np.maximum(a, b)), x, y)
+    return in_f32(_float_max, x, y)
+
+
+def _float_max(x: Array, y: Array) -> Array:
+    return np.where((x == 0) & (y == 0), x + y, np.maximum(x, y))  # the sum of two zeros is -0 only if both are
 
 
 def min_(op: Any, x: Array, y: Array) -> Array:
     if not is_float(x.dtype):
         return np.minimum(x, y)
-    return in_f32(lambda a, b: np.where((a == 0) & (b == 0), -((-a) + (-b)), np.minimum(a, b)), x, y)
+    return in_f32(_float_min, x, y)
+
+
+def _float_min(x: Array, y: Array) -> Array:
+    return np.where((x == 0) & (y == 0), -((-x) + (-y)), np.minimum(x, y))
 
 
 def clamp(op: Any, lo: Array, x: Array, hi: Array) -> Array:
@@ -177,7 +205,11 @@ def select(op: Any, pred: Array, on_true: Array, on_false: Array) -> Array:
 
 def from_double(function: Callable[..., Any]) -> Callable[..., Array]:
     """As `by_f64`, for a function of f64 values that is not a numpy ufunc."""
-    return lambda op, x: from_f64(function(x.astype(F64)), x.dtype)
+
+    def evaluate(op: Any, x: Array) -> Array:
+        return from_f64(function(x.astype(F64)), x.dtype)
+
+    return evaluate
 
 
 EVALUATE: dict[str, Callable[..., Any]] = {
@@ -190,7 +222,7 @@ EVALUATE: dict[str, Callable[..., Any]] = {
     "nd.log": by_f64(np.log),
     "nd.log1p": by_f64(np.log1p),
     "nd.sqrt": by_f32(np.sqrt),
-    "nd.rsqrt": by_f64(lambda x: 1.0 / np.sqrt(x)),
+    "nd.rsqrt": by_f64(_rsqrt),
     "nd.tanh": by_f64(np.tanh),
     "nd.logistic": logistic,
     "nd.erf": from_double(erf64),
@@ -211,9 +243,9 @@ EVALUATE: dict[str, Callable[..., Any]] = {
     "nd.max": max_,
     "nd.min": min_,
     "nd.atan2": by_f64(np.arctan2),
-    "nd.and": lambda op, x, y: x & y,
-    "nd.or": lambda op, x, y: x | y,
-    "nd.xor": lambda op, x, y: x ^ y,
+    "nd.and": bitwise(np.bitwise_and),
+    "nd.or": bitwise(np.bitwise_or),
+    "nd.xor": bitwise(np.bitwise_xor),
     "nd.shl": shl,
     "nd.shr_s": shr_s,
     "nd.shr_u": shr_u,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradir.dialects.nd.meaning.rounding import Array
-from gradir.dialects.types import shape_of
+from gradir.dialects.types import is_static, shape_of, static_shape
 
 
 def result_sizes(op: Any, sizes: Sequence[Any]) -> list[int]:
@@ -18,10 +18,8 @@ def result_sizes(op: Any, sizes: Sequence[Any]) -> list[int]:
 
 
 def reshape(op: Any, x: Array) -> Array:
-    shape = shape_of(op.result)
-    if all(isinstance(n, int) for n in shape):
-        return x.reshape(shape).copy()
-    return x.reshape(_run_time_shape(op, x)).copy()
+    shape = static_shape(op.result) if is_static(op.result) else _run_time_shape(op, x)
+    return x.reshape(shape).copy()
 
 
 def _run_time_shape(op: Any, x: Array) -> list[int]:

@@ -49,6 +49,10 @@ def _scatter_add() -> list[Sample]:
     ]
 
 
+def _scalars(*values: int) -> list[Array]:
+    return [np.array(v, np.int32) for v in values]
+
+
 def _dynamic_slice() -> list[Sample]:
     def take(name: str, x: Array, starts: list[Array], sizes: list[int], wrt: tuple[int, ...] = ()) -> Sample:
         names = "".join(f", %{k + 1}" for k in range(len(starts)))
@@ -56,14 +60,13 @@ def _dynamic_slice() -> list[Sample]:
         line = f"nd.dynamic_slice %0{names} sizes {sizes} : {{0}}{kinds} -> {{{len(starts) + 1}}}"
         return case(name, line, [x, *starts], type_text(np.zeros(sizes, x.dtype)), wrt)
 
-    at = lambda *values: [np.array(v, np.int32) for v in values]  # noqa: E731
     return [
-        take("f64", wave(4, 5), at(1, 2), [2, 3], (0,)),
-        take("f64 clamped", wave(4, 5), at(7, -3), [2, 3], (0,)),
-        take("f64 whole", wave(2, 2), at(1, 1), [2, 2], (0,)),
+        take("f64", wave(4, 5), _scalars(1, 2), [2, 3], (0,)),
+        take("f64 clamped", wave(4, 5), _scalars(7, -3), [2, 3], (0,)),
+        take("f64 whole", wave(2, 2), _scalars(1, 1), [2, 2], (0,)),
         take("i1 by ui8", np.array([True, False, True]), [np.array(200, np.uint8)], [2]),
         take("i32 by i64", np.arange(6, dtype=np.int32), [np.array(-(2**63), np.int64)], [3]),
-        take("empty", np.arange(3, dtype=np.float32), at(1), [0]),
+        take("empty", np.arange(3, dtype=np.float32), _scalars(1), [0]),
     ]
 
 
@@ -84,14 +87,14 @@ def _dynamic_update_slice() -> list[Sample]:
     ]
 
 
-def _at(dim: int, middle: str = "[%1]") -> str:
+def _place_text(dim: int, middle: str = "[%1]") -> str:
     return f"{middle} dim {dim}"
 
 
 def _index_at() -> list[Sample]:
     def take(name: str, x: Array, at: int, dim: int, wrt: tuple[int, ...] = ()) -> Sample:
         result = type_text(np.take(x, at, dim))
-        return case(name, f"nd.index_at %0{_at(dim)} : {{0}} -> {{2}}", [x, at], result, wrt)
+        return case(name, f"nd.index_at %0{_place_text(dim)} : {{0}} -> {{2}}", [x, at], result, wrt)
 
     return [
         take("f64 first", wave(4, 3), 2, 0, (0,)),
@@ -104,7 +107,7 @@ def _index_at() -> list[Sample]:
 
 def _update_at() -> list[Sample]:
     def put(name: str, value: Array, x: Array, at: int, dim: int, wrt: tuple[int, ...] = ()) -> Sample:
-        line = f"nd.update_at %0 into %1{_at(dim, '[%2]')} : {{0}} -> {{1}}"
+        line = f"nd.update_at %0 into %1{_place_text(dim, '[%2]')} : {{0}} -> {{1}}"
         return case(name, line, [value, x, at], type_text(x), wrt)
 
     return [
