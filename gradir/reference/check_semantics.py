@@ -18,7 +18,7 @@ from gradir.errors import GradirError
 from gradir.ir.passes import location_text
 from gradir.reference.compare import Expectation, compare, expectations, unstable_share
 from gradir.reference.inputs import generate, has_run_time_sizes
-from gradir.reference.run import run
+from gradir.reference.run import input_types, run
 
 Array = np.ndarray[Any, Any]
 
@@ -66,7 +66,7 @@ class SemanticsChecker:
         return None
 
     def _admit(self, module: ModuleOp, function: FuncOp) -> None:
-        name, types = function.sym_name.data, [argument.type for argument in function.body.block.args]
+        name, types = function.sym_name.data, input_types(function)
         cases: list[Case] = []
         for sample in range(self.samples):
             inputs = generate(types, self.seed, sample)

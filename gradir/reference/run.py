@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
@@ -51,6 +52,14 @@ def run(
         if any(isinstance(argument.type, MemRefType) for argument in function.body.block.args):
             return _run_buffers(machine, function, inputs, result_shapes)
         return _run_values(machine, function, inputs)
+
+
+def input_types(function: FuncOp) -> list[Attribute]:
+    """Types of the arguments that `run` takes: at levels 3 and 4 outputs and the arena come from the evaluator."""
+    types = [argument.type for argument in function.body.block.args]
+    if _attribute(function, "gradir.results") is None:
+        return types
+    return types[: _attribute(function, "gradir.inputs") or 0]
 
 
 def _refuse(function: FuncOp, message: str, expected: str, found: str) -> GradirError:
