@@ -1,7 +1,7 @@
 """`plan-memory`: the buffers of an entry share one arena (level 3 to level 3).
 
-A buffer exists where its `memref.alloc` stands: one inside a loop body is a new one in each iteration and is live only between its accesses
-there, one outside is live through every loop that touches it. Offsets come from a sweep over the program that takes the tightest gap; when that
+A buffer exists where its `memref.alloc` stands: one inside a loop body is a new one in each iteration and is live only between its
+accesses there, one outside is live through every loop that touches it. Offsets come from a sweep over the program that takes the tightest gap; when that
 needs more than the greatest number of bytes that are live at once, placing the largest buffers first is tried too. Relies on structured
 control flow and on memrefs being passed on only by views, loops and branches.
 """
@@ -55,7 +55,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Before: an entry with `memref.alloc` and `memref.dealloc`. After: views of its last argument `%arena`; buffers whose size only the run knows stay.
+    """Before: an entry with `memref.alloc` and `memref.dealloc`. After: views of its last argument `%arena`; buffers of dynamic size stay.
 
     ```mlir
     %h = memref.alloc() : memref<128x512xf32>
@@ -192,11 +192,19 @@ def place(intervals: Sequence[Interval]) -> tuple[dict[Interval, int], int]:
     """Offsets at which no two buffers that are live together overlap, and the bytes needed."""
     best, total = _by_time(intervals)
     if total > peak(intervals) and len(intervals) <= MAX_BY_SIZE:
-        for key in (lambda i: (-i.bytes, i.start), lambda i: (i.start - i.end, -i.bytes)):
+        for key in (_large_first, _long_first):
             other, bytes_ = _one_by_one(sorted(intervals, key=key))
             if bytes_ < total:
                 best, total = other, bytes_
     return best, total
+
+
+def _large_first(i: Interval) -> tuple[int, int]:
+    return (-i.bytes, i.start)
+
+
+def _long_first(i: Interval) -> tuple[int, int]:
+    return (i.start - i.end, -i.bytes)
 
 
 def _by_time(intervals: Sequence[Interval]) -> tuple[dict[Interval, int], int]:

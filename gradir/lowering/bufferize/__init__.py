@@ -1,7 +1,7 @@
 """`bufferize`: tensors become memrefs (level 2 to level 3).
 
-Read in this order: `contents` (what tensors hold, who reads them), `ownership` (which of them may share memory), `plan` and `loops` (what is asked
-of it), `emission`, `emit_control` and `sizes` (writing the result), `kernels` (variants and operand attributes).
+Read in this order: `contents` (what tensors hold, who reads them), `ownership` (which of them may share memory), `plan` and `loops` (what is
+asked of it), `emission`, `emit_control` and `sizes` (writing the result), `kernels` (variants and operand attributes).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["ACCESS", "ALIAS", "INPUTS", "RESULTS", "Bufferize"]
 
 @dataclass(frozen=True)
 class Bufferize(Pass):
-    """Before: level 2, kernels outlined (private functions with `gradir.kernel`, in destination-passing style). After: level 3, no tensor is left.
+    """Before: level 2, kernels outlined (private functions with `gradir.kernel`, in destination-passing style). After: level 3, no tensors.
 
     Arguments keep their order; each result becomes an argument behind them. Kernels lose their results: they write their last operands.
 
@@ -122,7 +122,7 @@ def _entry(function: func.FuncOp, kernels: dict[str, KernelFacts], state: Module
     if function.arg_attrs is not None or function.res_attrs is not None:
         rows = [_rows(function.arg_attrs, inputs), _rows(function.res_attrs, outputs)]
         new.properties["arg_attrs"] = ArrayAttr([row for group in rows for row in group])
-    return cast("func.FuncOp", new)
+    return new
 
 
 def _entry_types(function: func.FuncOp) -> list[Attribute]:

@@ -1,8 +1,8 @@
 """What each tensor of a function holds, and who reads it.
 
-A `Content` is what one op puts into memory: a result, a carried value, an argument. Every tensor value is a `View` of one content: the content
-itself, its elements in another shape, or a part of it. A result of a loop is a view of the carried value at the loop's exit, what
-`scf.condition` forwards is a view of what came in: only control flow that chooses between contents makes new ones (`scf.if`, carried values).
+A `Content` is what one op puts into memory: a result, a carried value, an argument. Every tensor value is a `View` of one content: the
+content itself, its elements in another shape, or a part of it. A result of a loop is a view of the carried value at the loop's exit, what
+`scf.condition` forwards is a view of what came in: only control flow that chooses between contents makes new ones (`scf.if`, loops).
 Reads are collected per content, through all its views; where they happen on the timeline is what `ownership` decides by.
 
 Relies on kernels being in destination-passing style, with facts about them in a table. No memory is chosen here.
@@ -38,8 +38,8 @@ class Origin:
 class Read:
     """One op that reads a content.
 
-    `legal`: contents that may come into being in the same memory at that very moment (in-place updates, carried values). `part`: the box that
-    is read, None for all. `through`: the op only passes the content on (the rest of an insert's destination).
+    `legal`: contents that may come into being in the same memory at that very moment (in-place updates, carried values). `part`: the box
+    that is read, None for all. `through`: the op only passes the content on (the rest of an insert's destination).
     """
 
     op: Operation
@@ -150,18 +150,18 @@ class Contents:
 
     # -- building
 
-    def _define(self, value: SSAValue, origin: Origin, at: Operation | None = None, **more: bool) -> Content:
-        content = Content(value, cast("Tensor", value.type), origin, **more)
+    def _define(self, value: SSAValue, origin: Origin, at: Operation | None = None, *, owned: bool = True, empty: bool = False) -> Content:
+        content = Content(value, cast("Tensor", value.type), origin, owned, empty)
         if at is not None:
             content.definitions.append((self.timeline.late(at), at))
         self.views[value] = View(content, "whole", origin)
         self.all.append(content)
         return content
 
-    def _result(self, value: SSAValue, op: Operation, **more: bool) -> Content:
+    def _result(self, value: SSAValue, op: Operation, *, owned: bool = True, empty: bool = False) -> Content:
         block = op.parent
         assert block is not None
-        return self._define(value, Origin(block, self.timeline.late(op)), op, **more)
+        return self._define(value, Origin(block, self.timeline.late(op)), op, owned=owned, empty=empty)
 
     def _read(
         self, value: SSAValue, op: Operation, legal: Iterable[Content] = (), *, through: bool = False, position: int | None = None

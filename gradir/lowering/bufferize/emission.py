@@ -282,7 +282,7 @@ class Emitter:
             return self.sizes.of_dim(op)
         operands = [self.scalar(v) for v in op.operands]
         new = self.builder.op(type(op), operands, [r.type for r in op.results], op.properties, attributes=op.attributes)
-        return new.results[list(op.results).index(value)]
+        return new.results[next(k for k, r in enumerate(op.results) if r is value)]
 
     def index(self, number: int) -> SSAValue:
         """A constant of type index."""

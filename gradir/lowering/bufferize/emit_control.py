@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import MemRefType, TensorType, i8
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.dialects.types import ints
@@ -69,21 +69,25 @@ class FunctionEmitter(Emitter):
         insert = one.slot
         lists = (insert.static_offsets, insert.static_sizes, insert.static_strides)
         shape = cast("TensorType[Any]", insert.source.type).get_shape()
-        return subview_type(type_of(self.memory[source.storage.host]), *(ints(numbers) for numbers in lists), shape)
+        starts, sizes, steps = map(ints, lists)
+        return subview_type(type_of(self.memory[source.storage.host]), starts, sizes, steps, shape)
 
     def _carried_types(self, op: Operation, carried: Sequence[Carried], starts: Sequence[Sequence[SSAValue]]) -> list[MemRef]:
-        """One type per carried value for all addresses that take its place; swapped pointers have one type together."""
-        types: list[MemRef] = []
-        group: list[MemRef] = []
-        for one, start in zip(carried, starts):
-            found = [type_of(v) for v in start]
+        """One type per carried value for all addresses that take its place; pointers that may be swapped have one type together."""
+        found = [[type_of(v) for v in start] for start in starts]
+        groups: dict[Attribute, list[MemRef]] = {}
+        for one, types in zip(carried, found):
             if one.mode == "pointer" and one.slot is None:
                 outside = self.time.lift(op, _block_of(one.again)) is not None
-                group += found + ([type_of(self.at(one.again))] if outside else [])
-            if (slot := self._slot_type(one)) is not None:
-                found.append(slot)
-            types.append(_moving(found) if found else cast("MemRef", None))
-        return [_moving(group) if one.mode == "pointer" and one.slot is None else t for one, t in zip(carried, types)]
+                types += [type_of(self.at(one.again))] if outside else []
+                groups.setdefault(one.content.type, []).extend(types)
+            elif (slot := self._slot_type(one)) is not None:
+                types.append(slot)
+        swapped = [one.mode == "pointer" and one.slot is None for one in carried]
+        return [
+            _moving(groups[one.content.type] if swap else types) if types else _NO_ADDRESS
+            for one, swap, types in zip(carried, swapped, found)
+        ]
 
     def _enter(self, one: Carried, arguments: Sequence[SSAValue], value: SSAValue) -> None:
         """In a region of the loop: `value` is where the first address points to, the step writes to the second."""
@@ -324,6 +328,10 @@ class FunctionEmitter(Emitter):
         scf.IndexSwitchOp: _branch,
     }
     terminators: ClassVar = {**TERMINATORS, scf.YieldOp: _yield, scf.ConditionOp: _condition}
+
+
+_NO_ADDRESS = cast("MemRef", MemRefType(i8, []))
+"""Stands for the type of what is carried in place; never used."""
 
 
 def _moving(types: Sequence[MemRef]) -> MemRef:

@@ -1,8 +1,8 @@
 """Which operand of a kernel may lie in the memory of which result.
 
-Legal when every element of the operand is read at the index at which the result is written, by elementwise ops, no later than the write. The
-kernel's group says how its loops will run: the write must be in the last sweep over the rows, since a value of an earlier sweep may be computed
-again later. The order of the ops matters too: on buffers the ops of a kernel run one after the other.
+Legal when every element of the operand is read at the index at which the result is written, by elementwise ops, no later than the write.
+The kernel's group says how its loops will run: the write must be in the last sweep over the rows, since a value of an earlier sweep may be
+computed again later. The order of the ops matters too: on buffers the ops of a kernel run one after the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels in buffer form: one variant per combination of strides, offsets widened over its call sites, and how operands may alias.
 
-`gradir.access` of an operand is "read", "write" (all of it, its old elements are not read) or "readwrite". `gradir.alias` lists operands that may
-overlap it at some call site where one of the two is written; whatever is not listed does not overlap, which the emitter turns into `noalias`.
+`gradir.access` of an operand is "read", "write" (all of it, its old elements are not read) or "readwrite". `gradir.alias` lists operands
+that may overlap it at some call site where one of the two is written; what is not listed does not overlap: the emitter makes it `noalias`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, MemRefType, StringAttr, SymbolRefAttr, TensorType, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, Region
 
 from gradir.dialects.upstream import func, memref
@@ -108,7 +118,7 @@ def _variant(
     new.properties |= properties
     if emitter.copied:
         module.copies[name] = emitter.copied
-    return cast("func.FuncOp", new)
+    return new
 
 
 def _operand_attributes(kernel: Kernel, variant: Variant) -> ArrayAttr[DictionaryAttr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, reduce
+from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias, cast
 
@@ -106,7 +107,7 @@ def collapsed_type(source: MemRef, groups: Sequence[Sequence[int]]) -> MemRef | 
         steps.append(strides[real[-1]] if real else strides[group[-1]] if group else 1)
         if contiguous:
             continue
-        for a, b in zip(real, real[1:]):
+        for a, b in pairwise(real):
             inner, size = strides[b], shape[b]
             if inner is None or size == DYNAMIC_INDEX or strides[a] != inner * size:
                 return None

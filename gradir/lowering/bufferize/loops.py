@@ -1,13 +1,13 @@
 """How a loop carries a tensor from one iteration to the next.
 
 - `in place`: one buffer; every step overwrites its own dead predecessor.
-- `pointer`: the loop carries an address. Either every new value is one that existed before the loop or another carried pointer (a swap), or it
-  lies in the slice of a stack in which the loop saves it (an insert whose position moves with the loop, so that the slice stays as it is).
-- `rotate`: three addresses (current, next, other) that become (next, other, next). The initial value is read where it is and never written; the
-  third address takes its place from the second iteration on.
+- `pointer`: the loop carries an address. Either every new value is one that existed before the loop or another carried pointer (a swap),
+  or it lies in the slice of a stack in which the loop saves it (an insert whose position moves with the loop, so that the slice stays).
+- `rotate`: three addresses (current, next, other) that become (next, other, next). The initial value is read where it is and never written;
+  the third address takes its place from the second iteration on.
 
-A value behind a pointer is not owned: nothing may be written over it. The initial value is then read for as long as the loop runs; when that is
-not possible (its memory is needed), the loop starts from a copy.
+A value behind a pointer is not owned: nothing may be written over it. The initial value is then read for as long as the loop runs; when that
+is not possible (its memory is needed), the loop starts from a copy.
 """
 
 from __future__ import annotations
@@ -79,14 +79,6 @@ class Loops:
             for one in permuted:
                 one.mode, one.copies_initial = "rotate", True
 
-    def leave_for(self, op: scf.ForOp) -> None:
-        """Decide what depends on the body: was the source of the insert forwarded into its slice?"""
-        for one in self.carried[op]:
-            if one.slot is not None and not self._stays_in_slot(op, one):
-                one.mode, one.slot = "rotate", None
-            if one.mode == "rotate":
-                self._write_next(op, one, op.body.block)
-
     def _in_place(self, one: Carried) -> bool:
         again = self.contents.whole(one.again)
         if again is not None and not self.ownership.share(one.content, again):
@@ -150,7 +142,7 @@ class Loops:
                 return insert
         return None
 
-    def _stays_in_slot(self, op: scf.ForOp, one: Carried) -> bool:
+    def _stays_in_slot(self, one: Carried) -> bool:
         insert = one.slot
         assert insert is not None
         source = self.contents.content(one.again).buffer
@@ -187,13 +179,16 @@ class Loops:
                 if source is not None:
                     self.ownership.share(self.contents.content(argument), source)
 
-    def leave_while(self, op: scf.WhileOp) -> None:
-        """Hand the next buffer to what the body computes."""
-        for one in self.carried[op]:
-            if one.mode == "rotate":
-                self._write_next(op, one, op.after_region.block)
-
     # -- both
+
+    def leave(self, op: scf.ForOp | scf.WhileOp) -> None:
+        """Decide what depends on the body: was the source of the insert forwarded into its slice? Else the step writes the next buffer."""
+        body = op.body.block if isinstance(op, scf.ForOp) else op.after_region.block
+        for one in self.carried[op]:
+            if one.slot is not None and not self._stays_in_slot(one):
+                one.mode, one.slot = "rotate", None
+            if one.mode == "rotate":
+                self._write_next(op, one, body)
 
     def _point(self, op: Operation, one: Carried) -> None:
         """From here on the content is what an address points to."""

@@ -1,13 +1,13 @@
 """Which contents may lie in the same memory: one analysis of lifetimes and of reads that a write must not overtake.
 
-A `Buffer` is memory for one or more contents. Two contents share a buffer only if they are never live at the same time, where the write of one
-may coincide with the last read of the other only if the reading op says so (`Read.legal`). Whatever asks for sharing (loops, branches, inserts,
-outputs) therefore cannot make a wrong decision, only a useless one; a request that fails changes nothing. A content that is not `owned` never
-shares: nothing is written over arguments, constants and what a pointer points to.
+A `Buffer` is memory for one or more contents. Two contents share a buffer only if they are never live at the same time, where the write of
+one may coincide with the last read of the other only if the reading op says so (`Read.legal`). Whatever asks for sharing (loops, branches,
+inserts, outputs) therefore cannot make a wrong decision, only a useless one; a request that fails changes nothing. A content that is not
+`owned` never shares: nothing is written over arguments, constants and what a pointer points to.
 
 `forward` puts the source of an insert into the insert's slice. That moves the write of the slice up from the insert to where the source is
-made, so no read and no other write of the slice may lie between; the moved write is recorded as a `Part` of the host buffer, and later requests
-are checked against it. Segments are kept sorted, requests merge the smaller buffer into the larger: the whole analysis is O(n log n).
+made, so no read and no other write of the slice may lie between; the moved write is recorded as a `Part` of the host buffer, and later
+requests are checked against it. Segments are kept sorted, requests merge the smaller buffer into the larger: the whole analysis is O(n log n).
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Block, Operation, SSAValue
 
-from gradir.dialects.upstream import tensor
+from gradir.dialects.upstream import func, scf, tensor
 from gradir.lowering.bufferize.contents import Content, Contents, Origin, Read, Tensor
 from gradir.lowering.bufferize.slices import Slice, disjoint
 from gradir.lowering.bufferize.timeline import LOOPS, Timeline
+
+JOINS = (scf.ForOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
+"""Ops at which values are handed on to carried values, results of branches, outputs."""
 
 _CHAIN = 64
 """Inserts that one question looks back over: keeps long chains of inserts linear."""
@@ -120,7 +123,7 @@ class Ownership:
 
     def lifetime(self, content: Content, extra: Iterable[Read] = ()) -> list[Segment]:
         """Where `content` is live, in order; `extra` are reads to come."""
-        found: dict[tuple[Block, int], tuple[int, frozenset[Content]]] = {}
+        found: _Ends = {}
         nothing: frozenset[Content] = frozenset()
         for read in (*content.reads, *extra):
             op, position, legal = self.time.anchor(read.op), read.position, read.legal
@@ -132,11 +135,11 @@ class Ownership:
                 if isinstance(parent, LOOPS):  # every iteration reads it
                     position = max(position, self.time.end[parent])
                 else:
-                    _raise(found, (block, self.time.block_start[block]), position, legal)
+                    _raise(found, (block, self.time.block_start[block]), position, read.op, legal)
                     position = self.time.start[parent]
                 legal, block = nothing, parent.parent
-            _raise(found, (block, read.origin.position), position, legal)
-        segments = [Segment(start, end, content, legal) for (_, start), (end, legal) in found.items()]
+            _raise(found, (read.origin.block, read.origin.position), position, read.op, legal)
+        segments = [Segment(start, end, content, legal) for (_, start), (end, _, legal) in found.items()]
         segments += [Segment(start, end, content, nothing) for start, end in content.spans]
         segments += [Segment(position, position, content, nothing) for position, _ in content.definitions]
         return _merged(segments)
@@ -167,8 +170,9 @@ class Ownership:
         for buffer in small:
             if any(self._collides(s, joined) or self._collides(s, large.segments) or self._spoils(s, large.parts) for s in buffer.segments):
                 return False
-            others = (s for other in buffers if other is not buffer for p in buffer.parts for s in _overlapping(other.segments, p.start, p.end))
-            if any(self._spoils(s, buffer.parts) for s in others):
+            others = [other for other in buffers if other is not buffer and buffer.parts]
+            met = (s for other in others for p in buffer.parts for s in _overlapping(other.segments, p.start, p.end))
+            if any(self._spoils(s, buffer.parts) for s in met):
                 return False
             for segment in buffer.segments:
                 insort(joined, segment, key=_start)
@@ -256,9 +260,7 @@ class Ownership:
                 self._replace_part(buffer, target, max(s.end for s in segments))
         return True
 
-    def _plan_extension(
-        self, content: Content, reads: list[Read], plan: list[tuple[Content, list[Read], list[Segment] | None]]
-    ) -> bool:
+    def _plan_extension(self, content: Content, reads: list[Read], plan: list[tuple[Content, list[Read], list[Segment] | None]]) -> bool:
         if not reads:
             return True
         if content.pointer is not None:
@@ -422,14 +424,18 @@ def _touch(a: Segment, b: Segment) -> bool:
     return (a.end == b.start and b.content in a.legal) or (b.end == a.start and a.content in b.legal)
 
 
-def _raise(
-    found: dict[tuple[Block, int], tuple[int, frozenset[Content]]], key: tuple[Block, int], position: int, legal: frozenset[Content]
-) -> None:
+_Ends: TypeAlias = dict[tuple[Block, int], tuple[int, Operation, frozenset[Content]]]
+"""Per block and start of a stretch: its end, the op that reads there, what may come into being at that moment."""
+
+
+def _raise(found: _Ends, key: tuple[Block, int], position: int, op: Operation, legal: frozenset[Content]) -> None:
     known = found.get(key)
     if known is None or known[0] < position:
-        found[key] = (position, legal)
+        found[key] = (position, op, legal)
     elif known[0] == position:
-        found[key] = (position, known[1] & legal)
+        # where control flow hands values on, a content that is taken over in place is not written: other reads there do not mind
+        handed_on = known[1] is op and isinstance(op, JOINS)
+        found[key] = (position, op, known[2] | legal if handed_on else known[2] & legal)
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:

@@ -1,7 +1,8 @@
 """Where every content of a function lives: the requests that are put to `ownership`, outermost first.
 
-Order matters for speed, not for correctness. A carried value decides before the body that it contains, so that a buffer of the whole loop is
-not lost to a detail inside; sources of inserts are forwarded where the insert stands; outputs are handed out last, to whatever is returned.
+Order matters for speed, not for correctness. What spares the copy of a whole tensor comes first: carried values (before the body that they
+contain, so that a buffer of the whole loop is not lost to a detail inside), branches, updates, outputs. Then sources of inserts are forwarded,
+which spares the copy of a slice, and what loops still carry by address gets its place, inner loops first.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ class Plan:
         self.loops = Loops(contents, self.ownership)
         for number, output in enumerate(contents.outputs):
             self.ownership.buffer(output).storage = number
+        self._inserts: list[tensor.InsertSliceOp] = []
+        self._loops: list[scf.ForOp | scf.WhileOp] = []
         self._block(contents.body)
+        for insert in self._inserts:
+            self.ownership.forward(insert)
+        for loop in reversed(self._loops):
+            self.loops.leave(loop)
 
     def slice_of(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> Slice | None:
         """The box of `op` in the coordinates of the memory that it looks into, if that is known."""
@@ -39,7 +46,7 @@ class Plan:
         for op in block.ops:
             if isinstance(op, tensor.InsertSliceOp):
                 self._update(op.dest, op.result)
-                self.ownership.forward(op)
+                self._inserts.append(op)
             elif isinstance(op, tensor.InsertOp):
                 self._update(op.dest, op.result)
             elif isinstance(op, LINALG):
@@ -55,13 +62,13 @@ class Plan:
                 self._branch(op)
             elif isinstance(op, scf.ForOp):
                 self.loops.enter_for(op)
+                self._loops.append(op)
                 self._block(op.body.block)
-                self.loops.leave_for(op)
             elif isinstance(op, scf.WhileOp):
                 self.loops.enter_while(op)
                 self._block(op.before_region.block)
+                self._loops.append(op)
                 self._block(op.after_region.block)
-                self.loops.leave_while(op)
             elif isinstance(op, func.ReturnOp):
                 for value, output in zip(op.operands, self.contents.outputs):
                     self._offer(output, value)
