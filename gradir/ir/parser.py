@@ -1,7 +1,7 @@
 """MLIR text in: xDSL's parser, with a source position on every op and block argument.
 
 Adds what xDSL lacks: `#loc` aliases that stand after their uses (what `mlir-opt --mlir-print-debuginfo` prints), fused
-locations with metadata and ranges; float bits in dense literals; attribute constructors that reject their arguments become parse errors with a position.
+locations with metadata and ranges; float bits in dense literals; a position where an attribute constructor rejects its arguments.
 """
 
 from __future__ import annotations

@@ -77,9 +77,9 @@ def _write(path: str, text: str) -> None:
 def _semantic_check(seed_runs: tuple[int, int] | None) -> SemanticCheck | None:
     if seed_runs is None:
         return None
-    from gradir.tools.semantics import ReferenceCheck  # numpy and the evaluator: only when asked for
+    from gradir.reference import SemanticsChecker  # numpy and the evaluator: only when asked for
 
-    return ReferenceCheck(*seed_runs)
+    return SemanticsChecker(*seed_runs)
 
 
 def _write_reproducer(args: argparse.Namespace, steps: Sequence[Step], session: Session, source: Input) -> None:

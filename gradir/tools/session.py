@@ -7,10 +7,10 @@ the file expects.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -50,20 +50,14 @@ class Input:
     line_offset: int = 0
 
 
-class Difference(NamedTuple):
-    """What a semantic check found: `op` is the first one that differs, if it could be named."""
-
-    message: str
-    op: Operation | None = None
-    details: tuple[str, ...] = ()
-
-
 class SemanticCheck(Protocol):
-    """Compares the meaning of a module before and after each pass."""
+    """Compares the meaning of a module before and after each pass (`gradir.reference.SemanticsChecker`)."""
 
-    def begin(self, module: ModuleOp) -> None: ...
+    def start(self, module: ModuleOp) -> None:
+        """Note what `module` means; raises GradirError if it has no meaning."""
 
-    def after(self, name: str, module: Operation) -> Difference | None: ...
+    def after(self, pass_name: str, module: ModuleOp) -> GradirError | None:
+        """The difference that the pass made, if any."""
 
 
 class Session:
@@ -94,7 +88,7 @@ class Session:
                 self.verify(module)
             if self._check is not None:
                 with self.timer("Semantics"):
-                    self._check.begin(module)
+                    self.report(self._check.start, module)
             self.run_steps(steps, module)
         except DiagnosedError:
             return None
@@ -195,15 +189,20 @@ class Session:
 
     def check_semantics(self, step: Step, op: Operation) -> None:
         """Compare the meaning of the whole module with its meaning before the pass."""
-        if self._check is None:
-            return
-        top = op
+        check, top = self._check, op
         while (parent := top.parent_op()) is not None:
             top = parent
-        difference = self._check.after(step.name, top)
-        if difference is not None:
-            found = self.engine.error(difference.op, f"pass '{step.text}' changed the meaning of the program: {difference.message}")
-            found.notes += [Diagnostic("note", None, line) for line in difference.details]
+        assert check is not None and isinstance(top, ModuleOp)
+        self.report(lambda module: check.after(step.name, module), top)
+
+    def report(self, check: Callable[[ModuleOp], GradirError | None], module: ModuleOp) -> None:
+        """Report what a semantic check raises or returns, and end the session then."""
+        try:
+            error = check(module)
+        except GradirError as raised:
+            error = raised
+        if error is not None:
+            self.engine.exception(error)
             raise DiagnosedError
 
     @contextmanager

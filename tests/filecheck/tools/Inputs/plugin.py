@@ -85,6 +85,20 @@ class Refuse(Pass):
         raise error_at(op, "refused", part="operator", code="GR011", expected="this", found="that", hint="do otherwise")
 
 
+@dataclass(frozen=True)
+class Miscompile(Pass):
+    """Turns every subtraction round: a planted bug."""
+
+    NAME: ClassVar[str] = "test-miscompile"
+    ANCHOR: ClassVar[str | None] = "func.func"
+
+    def apply(self, op: Operation, context: PassContext) -> None:
+        for inner in op.walk():
+            if inner.name in ("nd.sub", "arith.subf"):
+                inner.operands = [inner.operands[1], inner.operands[0]]
+
+
+register_pass("test-miscompile", Miscompile, "a planted bug")
 register_pass("test-report", Report, "reports one thing for each op of a kind")
 register_pass("test-crash", Crash, "raises on one function")
 register_pass("test-break", Break, "makes invalid IR")
