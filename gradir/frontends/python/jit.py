@@ -28,12 +28,19 @@ from gradir.ir.text import print_module
 from gradir.runtime.module import Module
 
 
-@dataclass(frozen=True)
 class Spec:
-    """The shape and element type of an argument, without a value: for compiling ahead of the first call."""
+    """The shape and element type of an argument, without a value: for compiling ahead of the first call.
 
-    shape: tuple[int, ...]
-    dtype: Any = np.float32
+    Not a dataclass: those are containers of arrays, and this stands for one array.
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any = np.float32) -> None:
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+
+    def __repr__(self) -> str:
+        return f"Spec({self.shape}, {self.dtype})"
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,11 @@ class Jitted:
         self._recent = (unpack, program.module[program.name].flat, program.pack) if unpack is not None else None
         return program.pack(results)
 
+    @property
+    def programs(self) -> tuple[Compiled, ...]:
+        """What was compiled so far."""
+        return tuple(self._programs.values())
+
     def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
         """The traced level-1 module for these arguments (arrays or `Spec`s), not compiled."""
         dynamic, fixed = self._split(args, kwargs)
@@ -215,7 +227,7 @@ def _signature(x: Any) -> Any:
 def _placeholder(x: Any) -> Array:
     """An array of the type of `x`, without its value."""
     if isinstance(x, Spec):
-        return Array(tensor(element_type(np.dtype(x.dtype)), tuple(x.shape)))
+        return Array(tensor(element_type(x.dtype), x.shape))
     if isinstance(x, np.ndarray):
         try:
             return Array(tensor(element_type(x.dtype), x.shape))
