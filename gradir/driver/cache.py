@@ -82,25 +82,26 @@ class Cache:
         """Keep a compiled program under `key`."""
         self._write("programs", key, artefact.pack(manifest, list(objects)))
 
-    def find_kernels(self, keys: Iterable[str]) -> dict[str, str]:
-        """For each kernel key that is cached (its object intact): the hash of the object that defines it."""
-        found: dict[str, str] = {}
-        intact: dict[str, bool] = {}
+    def find_kernels(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """For each kernel key that is cached, its object intact: that object (one `bytes` for all kernels that it defines)."""
+        found: dict[str, bytes] = {}
+        objects: dict[str, bytes | None] = {}
         for key in keys:
             path = self.directory / "kernels" / key
             data = _read(path)
             if data is None:
                 continue
             name = data.decode("ascii", "replace")
-            if name not in intact:
-                intact[name] = len(name) == 64 and name.isalnum() and self.find_object(name) is not None
-            if intact[name]:
-                found[key] = name
+            if name not in objects:
+                objects[name] = self._object(name) if len(name) == 64 and name.isalnum() else None
+            code = objects[name]
+            if code is not None:
+                found[key] = code
             else:
                 _drop(path)
         return found
 
-    def find_object(self, name: str) -> bytes | None:
+    def _object(self, name: str) -> bytes | None:
         """The object whose content has the hash `name`; dropped when it has another."""
         path = self.directory / "objects" / name
         data = _read(path)
@@ -109,13 +110,12 @@ class Cache:
             return None
         return data
 
-    def store_kernels(self, keys: Iterable[str], code: bytes) -> str:
-        """Keep an object that defines the kernels `keys`; its hash."""
+    def store_kernels(self, keys: Iterable[str], code: bytes) -> None:
+        """Keep an object that defines the kernels `keys`."""
         name = hashlib.sha256(code).hexdigest()
         if self._write("objects", name, code):
             for key in keys:
                 self._write("kernels", key, name.encode())
-        return name
 
     def sizes(self) -> Mapping[Path, int]:
         """Bytes of every cached file."""

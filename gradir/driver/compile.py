@@ -147,21 +147,19 @@ def _cached_kernels(
     with report.stage("kernel cache"):
         if kernels is not None:
             store.store_kernels(new, objects[1])
-        place.update(_add_objects(objects, known, store))
+        place.update(_add_objects(objects, known))
     report.kernels_compiled, report.kernels_cached = len(new), len(known)
     return objects, [KernelRef(symbol, place[symbol]) for symbol in split.symbols], host.assertions
 
 
-def _add_objects(objects: list[bytes], known: Mapping[str, str], store: Cache) -> dict[str, int]:
+def _add_objects(objects: list[bytes], known: Mapping[str, bytes]) -> dict[str, int]:
     """Append the cached objects that define the kernels `known`; kernel -> place in `objects`."""
-    places: dict[str, int] = {}
-    for name in dict.fromkeys(known.values()):
-        code = store.find_object(name)
-        if code is None:
-            raise RuntimeError(f"object {name} of the kernel cache disappeared while it was used")
-        places[name] = len(objects)
-        objects.append(code)
-    return {symbol: places[name] for symbol, name in known.items()}
+    places: dict[int, int] = {}
+    for code in known.values():
+        if id(code) not in places:
+            places[id(code)] = len(objects)
+            objects.append(code)
+    return {symbol: places[id(code)] for symbol, code in known.items()}
 
 
 def _road(module: ModuleOp, target: str, threads: int | None, report: CompileReport, stages: Sequence[str]) -> None:

@@ -179,11 +179,15 @@ class FastCall:
 
     def builtin(self) -> Callable[..., tuple[Array, ...]]:
         """The callable; it holds this object."""
-        capsule = ctypes.pythonapi.PyCapsule_New
-        capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        create = ctypes.pythonapi.PyCFunction_NewEx
-        create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        return create(ctypes.addressof(_method()), (capsule(ctypes.addressof(self._plan), None, None), self), None)
+        new_capsule = _python_function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        new_function = _python_function("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        return new_function(ctypes.addressof(_method()), (new_capsule(ctypes.addressof(self._plan), None, None), self), None)
+
+
+@cache
+def _python_function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    """A function of the interpreter with a prototype of our own: the attributes of `ctypes.pythonapi` are shared with other packages."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
 @cache
@@ -194,8 +198,7 @@ def _method() -> _MethodDef:
 @cache
 def _numpy_table() -> Any:
     umath = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    pointer = _python_function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     address = pointer(umath.__dict__["_ARRAY_API"], None)
     return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
 

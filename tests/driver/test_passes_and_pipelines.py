@@ -15,6 +15,7 @@ from gradir.driver.passes import PASSES, load_pass, register_pass
 from gradir.driver.pipelines import BEFORE_AD, MUST_PRECEDE, ROAD, check_order, expand_pipeline
 from gradir.driver.progress import level_of, remaining
 from gradir.errors import GradirError
+from gradir.ir.diagnostics import DiagnosedError
 from gradir.ir.passes import Pass
 from gradir.ir.text import parse_module
 
@@ -130,3 +131,35 @@ def test_lower_verifies_its_input():
     with pytest.raises(GradirError) as caught:
         lower(bad)
     assert caught.value.part == "graph" and "nd.add" in str(caught.value) and ":2:" in caught.value.location
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_errors_that_a_pass_reports_become_one_error(monkeypatch, stops):
+    class Complaining(Pass):
+        NAME, ANCHOR = "cse", "func.func"
+
+        def apply(self, op, context):
+            context.diagnostics.error(op, "is not to my taste")
+            context.diagnostics.error(op, "really")
+            if stops:
+                raise DiagnosedError
+
+    monkeypatch.setitem(passes.PASSES, "cse", (Complaining, "complains"))
+    with pytest.raises(GradirError, match="is not to my taste") as caught:
+        lower(SIGMOID, last="tensor")
+    assert caught.value.function == "@f" and caught.value.location == "<text>:2:1" and caught.value.hint == "1 more errors"
+
+
+def test_an_error_of_ours_inside_a_report_keeps_its_code(monkeypatch):
+    mine = GradirError("no", part="operator", code="OP099")
+
+    class Complaining(Pass):
+        NAME = "cse"
+
+        def apply(self, op, context):
+            context.diagnostics.exception(mine, op)
+
+    monkeypatch.setitem(passes.PASSES, "cse", (Complaining, "complains"))
+    with pytest.raises(GradirError) as caught:
+        lower(SIGMOID, last="tensor")
+    assert caught.value is mine
