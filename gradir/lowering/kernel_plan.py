@@ -71,12 +71,12 @@ def plan_kernel(group: Group) -> KernelPlan:
     members: set[Operation] = {member.op for member in group.ops}
     for member in group.ops:
         op = member.op
-        for operand in op.inputs:
+        for operand in op.operands[:-1]:
             if operand not in group.produced and not is_shape_only(operand, op):
                 plan.read(operand)
         fill = fill_of(op)
         if fill is not None:
-            plan.read(fill.inputs[0])
+            plan.read(fill.operands[0])
         for value in member.loops.captured:
             plan.read(value)
         for inner in op.body.block.walk():
@@ -91,20 +91,22 @@ def plan_kernel(group: Group) -> KernelPlan:
 
 def is_shape_only(operand: SSAValue, op: linalg.GenericOp) -> bool:
     """True of an empty tensor that only tells extents of windows."""
+    if not isinstance(operand.owner, tensor.EmptyOp):
+        return False
     position = list(op.operands).index(operand)
-    return isinstance(operand.owner, tensor.EmptyOp) and op.body.block.args[position].first_use is None
+    return op.body.block.args[position].first_use is None
 
 
 def fill_of(op: linalg.GenericOp) -> linalg.FillOp | None:
     """The op that fills the accumulators of a reduction."""
-    owner = op.outputs[0].owner
+    owner = op.operands[-1].owner
     return owner if isinstance(owner, linalg.FillOp) else None
 
 
 def empty_of(op: linalg.GenericOp) -> tensor.EmptyOp | None:
     """The op that makes the destination; None when the nest writes over a tensor that holds something."""
     fill = fill_of(op)
-    owner = (fill.outputs[0] if fill is not None else op.outputs[0]).owner
+    owner = (fill.operands[1] if fill is not None else op.operands[-1]).owner
     return owner if isinstance(owner, tensor.EmptyOp) else None
 
 
@@ -116,7 +118,7 @@ def _sizes_to_pass(plan: KernelPlan) -> Iterator[tuple[SSAValue, str | None]]:
         if op.results[0] in plan.outputs or empty is None:
             continue
         unknown = [n for n in shape_of(op.results[0]) if not isinstance(n, int)]
-        for name, size in zip(unknown, empty.dynamic_sizes):
+        for name, size in zip(unknown, empty.operands):
             if name not in named:
                 yield size, name
 
@@ -136,9 +138,9 @@ def kernel_key(plan: KernelPlan, intern: Interner) -> Key:
         writer.note("constant", intern(constant))
     for op in plan.ops:
         fill = fill_of(op)
-        inputs = [v for v in op.inputs if not is_shape_only(v, op)]
-        init = [fill.inputs[0]] if fill is not None else [] if empty_of(op) is not None else [op.outputs[0]]
-        writer.note(fill is not None, *(writer.shape(v) for v in op.inputs if is_shape_only(v, op)))
+        inputs = [v for v in op.operands[:-1] if not is_shape_only(v, op)]
+        init = [fill.operands[0]] if fill is not None else [] if empty_of(op) is not None else [op.operands[-1]]
+        writer.note(fill is not None, *(writer.shape(v) for v in op.operands[:-1] if is_shape_only(v, op)))
         writer.op(op, [*inputs, *init], plan.lifted)
     writer.note("outputs", *(writer.number(v) for v in plan.outputs))
     return writer.key()
@@ -155,7 +157,7 @@ def build_kernel(plan: KernelPlan, name: str) -> func.FuncOp:
     for value, argument in inner.items():
         argument.name_hint = value.name_hint
     by_number = dict(zip(numbers, block.args[len(outside) :]))
-    destinations = dict(zip(plan.outputs, block.args[len(outside) + len(numbers) :]))
+    destinations: dict[SSAValue, SSAValue] = dict(zip(plan.outputs, block.args[len(outside) + len(numbers) :]))
     for value, constant in plan.repeated.items():
         inner[value] = builder(arith.ConstantOp, (), (value.type,), {"value": constant})
     for value, number in plan.lifted.items():
@@ -182,9 +184,9 @@ class _Body:
         destination = self._destination(op)
         fill = fill_of(op)
         if fill is not None:
-            scalar = self.inner[fill.inputs[0]]
+            scalar = self.inner[fill.operands[0]]
             destination = self.builder(linalg.FillOp, (scalar, destination), (destination.type,), fill.properties)
-        inputs = [self.shape_only(v) if is_shape_only(v, op) else self.inner.get(v, v) for v in op.inputs]
+        inputs = [self.shape_only(v) if is_shape_only(v, op) else self.inner.get(v, v) for v in op.operands[:-1]]
         op.operands = [*inputs, destination]
         for nested in list(op.body.block.walk()):
             if nested.results and nested.results[0] in self.inner:  # a lifted constant
@@ -200,11 +202,11 @@ class _Body:
     def _destination(self, op: linalg.GenericOp) -> SSAValue:
         result = op.results[0]
         if empty_of(op) is None:
-            return self.inner[op.outputs[0]]
+            return self.inner[op.operands[-1]]
         if result in self.destinations:
             return self.destinations[result]
         empty = empty_of(op)
-        sizes = [self._size(n, v) for n, v in zip(_unknown(result), empty.dynamic_sizes if empty is not None else ())]
+        sizes = [self._size(n, v) for n, v in zip(_unknown(result), empty.operands if empty is not None else ())]
         return self.builder(tensor.EmptyOp, sizes, (result.type,))
 
     def shape_only(self, operand: SSAValue) -> SSAValue:

@@ -93,7 +93,7 @@ class _Outliner:
         operands += [builder(arith.ConstantOp, (), (number.type,), {"value": number}) for number in plan.lifted_numbers()]
         for value in plan.outputs:
             empty = empty_of(cast("linalg.GenericOp", value.owner))
-            operands.append(builder(tensor.EmptyOp, empty.dynamic_sizes if empty is not None else (), (value.type,)))
+            operands.append(builder(tensor.EmptyOp, empty.operands if empty is not None else (), (value.type,)))
         kernel = self._kernel(plan)
         call = builder.op(
             func.CallOp,

@@ -10,7 +10,7 @@ from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, width
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars
 
-_BITS = {Float64Type: 64, Float32Type: 32, Float16Type: 16, BFloat16Type: 16}
+_BITS: dict[type[Attribute], int] = {Float64Type: 64, Float32Type: 32, Float16Type: 16, BFloat16Type: 16}
 EXACT_IN_F64 = 53
 
 

@@ -166,7 +166,7 @@ def _fold_windows(
     into = accumulator_type(view.element)
     unsigned = is_unsigned(view.element)
     if not moving:
-        return lowering.nests.elementwise([view.over(forms)], into, result, lambda _, x: x)
+        return lowering.nests.nest([view.over(forms)], into, result, lambda _, xs, __: xs[0])
     return lowering.nests.nest(
         [view.over(forms)],
         into,

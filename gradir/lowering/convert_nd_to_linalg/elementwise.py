@@ -81,7 +81,7 @@ BOOLEAN: dict[type[Operation], Body] = {
     nd.MinOp: integer_op(arith.AndIOp),
     nd.AndOp: integer_op(arith.AndIOp),
     nd.XorOp: integer_op(arith.XOrIOp),
-    nd.ClampOp: lambda s, low, x, high: s.i(arith.AndIOp, s.i(arith.OrIOp, x, low), high),
+    nd.ClampOp: body.clamp_bit,
 }
 
 
@@ -97,7 +97,7 @@ def lower_elementwise(lowering: Lowering, op: nd.NdOp) -> View:
 @lowers(nd.SelectOp)
 def lower_select(lowering: Lowering, op: nd.SelectOp) -> View:
     """Moves elements as they are: no widening."""
-    return lowering.elementwise(op, [lowering.view(v) for v in op.operands], lambda s, p, x, y: s.select(p, x, y), compute=False)
+    return lowering.elementwise(op, [lowering.view(v) for v in op.operands], Scalars.select, compute=False)
 
 
 @lowers(nd.CompareOp)
@@ -115,5 +115,9 @@ def lower_convert(lowering: Lowering, op: nd.ConvertOp) -> View:
     view, target = lowering.view(op.operand), element_of(op.result)
     if view.element == target:
         return view
-    value = lowering.nests.elementwise([view], target, shape_of(op.result), lambda s, x: convert(s, x, view.element, target), compute=False)
+
+    def one(s: Scalars, x: SSAValue) -> SSAValue:
+        return convert(s, x, view.element, target)
+
+    value = lowering.nests.elementwise([view], target, shape_of(op.result), one, compute=False)
     return lowering.whole(value, target)

@@ -38,7 +38,7 @@ def lower_gather(lowering: Lowering, op: nd.GatherOp) -> View:
     after = [dim(d + middle - 1) for d in range(axis + 1, rank_of(op.operand))]
 
     def body(s: Scalars, xs: list[SSAValue], _: SSAValue) -> SSAValue:
-        at = to_index(s, xs[0], INDEX, size)
+        at = to_index(s, xs[0], size)
         places = [*(linear_index(s, form) for form in dims(*range(axis))), at, *(linear_index(s, form) for form in after)]
         return s.builder(tensors.ExtractOp, (source, *places), (lowered(element),))
 
@@ -145,7 +145,7 @@ def _clamped(lowering: Lowering, operand: SSAValue, starts: Sequence[SSAValue], 
             total = lowering.size(operand, d)
             room = lowering.nests.add(lowering.nests.minus(total, taken if isinstance(taken, int) else lowering.size_of(taken)), 1)
         s = Scalars(lowering.builder, is_unsigned(element_of(start)))
-        offsets.append(to_index(s, lowering.element_at_origin(view), INDEX, room))
+        offsets.append(to_index(s, lowering.element_at_origin(view), room))
     return offsets
 
 

@@ -15,8 +15,6 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseArrayBase,
     Float16Type,
-    IndexType,
-    IntegerAttr,
     IntegerType,
     i32,
     i64,
@@ -28,10 +26,9 @@ from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.lowering.convert_nd_to_linalg.conversions import convert, widen
 from gradir.lowering.convert_nd_to_linalg.elements import compute_type, lowered, number, number_of
-from gradir.lowering.convert_nd_to_linalg.scalars import Scalars
+from gradir.lowering.convert_nd_to_linalg.scalars import INDEX, Scalars, index_constant
 from gradir.lowering.convert_nd_to_linalg.views import Iota, Linear, View, dim, dims, map_attr
 
-INDEX = IndexType()
 Offset: TypeAlias = "int | SSAValue"
 NestBody: TypeAlias = Callable[[Scalars, list[SSAValue], SSAValue], SSAValue]
 """`body(scalars, elements of the inputs, accumulator)` -> the new element."""
@@ -187,7 +184,7 @@ class Nests:
 
     def copy(self, view: View, shape: Shape) -> SSAValue:
         """The elements of a view in memory, in their own order."""
-        return self.elementwise([view], view.element, shape, lambda _, x: x, compute=False)
+        return self.nest([view], view.element, shape, lambda _, xs, __: xs[0], compute=False)
 
     def cast(self, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
         """A tensor in another level-1 element type."""
@@ -195,7 +192,7 @@ class Nests:
             return value
         shape = shape_of(value)
         view = View(value, dims(*range(len(shape))), source)
-        return self.elementwise([view], target, shape, lambda s, x: convert(s, x, source, target), compute=False)
+        return self.nest([view], target, shape, lambda s, xs, _: convert(s, xs[0], source, target), compute=False)
 
     def extract_slice(
         self, source: SSAValue, offsets: Sequence[Offset], sizes: Shape, strides: Sequence[int], drop: Sequence[int] = ()
@@ -288,15 +285,11 @@ def linear_index(s: Scalars, form: Linear) -> SSAValue:
     for d, c in form.terms:
         term = s.builder(linalg.IndexOp, (), (INDEX,), {"dim": i64_attr(d)})
         if c != 1:
-            term = s.i(arith.MuliOp, term, _index(s, c))
+            term = s.i(arith.MuliOp, term, index_constant(s.builder, c))
         total = term if total is None else s.i(arith.AddiOp, total, term)
     if total is None:
-        return _index(s, form.const)
-    return s.i(arith.AddiOp, total, _index(s, form.const)) if form.const else total
-
-
-def _index(s: Scalars, value: int) -> SSAValue:
-    return s.builder(arith.ConstantOp, (), (INDEX,), {"value": IntegerAttr(value, INDEX)})
+        return index_constant(s.builder, form.const)
+    return s.i(arith.AddiOp, total, index_constant(s.builder, form.const)) if form.const else total
 
 
 def iota_element(s: Scalars, view: View) -> SSAValue:

@@ -22,7 +22,7 @@ class Run(NamedTuple):
 
 
 def runs(before: Shape, after: Shape, *, units: bool) -> list[Run] | None:
-    """The finest runs of a reshape; sizes with names match only themselves. `units`: dimensions of size 1 take part, else they are left out.
+    """The finest runs of a reshape; sizes with names match only themselves. `units`: dimensions of size 1 take part or are left out.
 
     None when named sizes do not line up.
     """

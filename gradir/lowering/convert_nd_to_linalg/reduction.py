@@ -18,6 +18,15 @@ from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, compare
 from gradir.lowering.convert_nd_to_linalg.views import IOTA, View, dim, dims
 
 
+def constantly(value: int) -> Callable[[Attribute, bool], float]:
+    """A start that is the same in all types."""
+
+    def start(_: Attribute, __: bool) -> float:
+        return value
+
+    return start
+
+
 class Fold(NamedTuple):
     """How elements join the accumulator, and what it starts from."""
 
@@ -37,12 +46,12 @@ def _join(
     return join
 
 
-SUM = Fold(_join(arith.AddfOp, arith.AddiOp, arith.AddiOp, arith.OrIOp), lambda *_: 0)
-PRODUCT = Fold(_join(arith.MulfOp, arith.MuliOp, arith.MuliOp, arith.AndIOp), lambda *_: 1)
+SUM = Fold(_join(arith.AddfOp, arith.AddiOp, arith.AddiOp, arith.OrIOp), constantly(0))
+PRODUCT = Fold(_join(arith.MulfOp, arith.MuliOp, arith.MuliOp, arith.AndIOp), constantly(1))
 MAX = Fold(_join(arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp, arith.OrIOp), least)
 MIN = Fold(_join(arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp, arith.AndIOp), greatest)
-ANY = Fold(_join(None, arith.OrIOp, arith.OrIOp, arith.OrIOp), lambda *_: 0)
-ALL = Fold(_join(None, arith.AndIOp, arith.AndIOp, arith.AndIOp), lambda *_: -1)
+ANY = Fold(_join(None, arith.OrIOp, arith.OrIOp, arith.OrIOp), constantly(0))
+ALL = Fold(_join(None, arith.AndIOp, arith.AndIOp, arith.AndIOp), constantly(-1))
 
 FOLDS: dict[type[Operation], Fold] = {
     nd.ReduceSumOp: SUM,

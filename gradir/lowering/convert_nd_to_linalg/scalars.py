@@ -6,9 +6,9 @@ Floats arrive here in f32 or f64 (f16 and bf16 are widened by the nest). Meaning
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from xdsl.dialects.builtin import IntegerType, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.types import i64_attr
@@ -16,6 +16,7 @@ from gradir.dialects.upstream import arith, math
 from gradir.ir.builder import Builder
 from gradir.lowering.convert_nd_to_linalg.elements import number, width
 
+INDEX = IndexType()
 FASTMATH = {"fastmath": arith.FastMathFlagsAttr("none")}
 _FLOAT_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "une": 13, "uno": 14}
 _INTEGER_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
@@ -72,12 +73,20 @@ Body: TypeAlias = Callable[..., SSAValue]
 
 def float_op(kind: type[Operation]) -> Body:
     """The body that is one op of arith or math on floats."""
-    return lambda s, *xs: s.f(kind, *xs)
+
+    def body(s: Scalars, *xs: SSAValue) -> SSAValue:
+        return s.f(kind, *xs)
+
+    return body
 
 
 def integer_op(signed: type[Operation], unsigned: type[Operation] | None = None) -> Body:
     """The body that is one op of arith on integers, another one for unsigned ones."""
-    return lambda s, *xs: s.i(unsigned if s.unsigned and unsigned is not None else signed, *xs)
+
+    def body(s: Scalars, *xs: SSAValue) -> SSAValue:
+        return s.i(unsigned if s.unsigned and unsigned is not None else signed, *xs)
+
+    return body
 
 
 def relu_float(s: Scalars, x: SSAValue) -> SSAValue:
@@ -199,6 +208,10 @@ def clamp_integer(s: Scalars, low: SSAValue, x: SSAValue, high: SSAValue) -> SSA
     return s.i(arith.MinSIOp, s.i(arith.MaxSIOp, x, low), high)
 
 
+def clamp_bit(s: Scalars, low: SSAValue, x: SSAValue, high: SSAValue) -> SSAValue:
+    return s.i(arith.AndIOp, s.i(arith.OrIOp, x, low), high)
+
+
 _FLOAT_DIRECTIONS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
@@ -210,18 +223,16 @@ def compare(s: Scalars, direction: str, x: SSAValue, y: SSAValue) -> SSAValue:
     return s.cmpi(prefix + direction, x, y)
 
 
-def to_index(s: Scalars, x: SSAValue, index: Attribute, size: SSAValue) -> SSAValue:
+def to_index(s: Scalars, x: SSAValue, size: SSAValue) -> SSAValue:
     """An integer as an index in [0, size), clamped as a mathematical number whatever its type; size > 0."""
     if x.type == i64 and s.unsigned:  # beyond the range of index: clamp first
         last = s.i(arith.SubiOp, s.to(arith.IndexCastOp, size, i64), s.constant(1, i64))
-        return s.to(arith.IndexCastOp, s.i(arith.MinUIOp, x, last), index)
-    x = s.to(arith.IndexCastUIOp if s.unsigned else arith.IndexCastOp, x, index)
-    one = index_constant(s.builder, 1, index)
-    last = s.i(arith.SubiOp, size, one)
-    return s.i(arith.MinSIOp, s.i(arith.MaxSIOp, x, index_constant(s.builder, 0, index)), last)
+        return s.to(arith.IndexCastOp, s.i(arith.MinUIOp, x, last), INDEX)
+    x = s.to(arith.IndexCastUIOp if s.unsigned else arith.IndexCastOp, x, INDEX)
+    last = s.i(arith.SubiOp, size, index_constant(s.builder, 1))
+    return s.i(arith.MinSIOp, s.i(arith.MaxSIOp, x, index_constant(s.builder, 0)), last)
 
 
-def index_constant(builder: Builder, value: int, index: Attribute) -> SSAValue:
+def index_constant(builder: Builder, value: int) -> SSAValue:
     """A constant of type `index`."""
-    attr: Any = arith.IntegerAttr(value, index)
-    return builder(arith.ConstantOp, (), (index,), {"value": attr})
+    return builder(arith.ConstantOp, (), (INDEX,), {"value": IntegerAttr(value, INDEX)})
