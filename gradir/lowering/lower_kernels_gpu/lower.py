@@ -1,0 +1,218 @@
+"""Which launches a level-3 kernel becomes, and the host function that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
+from gradir.dialects.upstream import arith, func, gpu, linalg, memref
+from gradir.ir.builder import Builder, new_function
+from gradir.lowering.groups import Group, group_of_kernel
+from gradir.lowering.lower_kernels.tiles import NotCovered
+from gradir.lowering.lower_kernels_gpu.columns import reduce_columns
+from gradir.lowering.lower_kernels_gpu.contraction import lower_contraction
+from gradir.lowering.lower_kernels_gpu.launch import Launch
+from gradir.lowering.lower_kernels_gpu.maps import THREADS, map_op, map_points
+from gradir.lowering.lower_kernels_gpu.rows import plan_rows, sweep_rows
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+DEVICE_MODULE = "kernels"
+_INDEX = IndexType()
+
+
+@dataclass
+class _Plan:
+    """The launches of one kernel, in order, and the temporaries that are in device memory between them."""
+
+    source: func.FuncOp
+    kept: list[SSAValue] = field(default_factory=list[SSAValue])
+    launches: list[Launch] = field(default_factory=list[Launch])
+
+
+def lower_module(module: ModuleOp) -> None:
+    """Kernels become host functions that launch functions of `gpu.module @kernels`; entries stay as they are."""
+    block = module.body.block
+    device = Block()
+    for function in list(block.ops):
+        if not isinstance(function, func.FuncOp) or function.is_declaration or KERNEL_ATTRIBUTE not in function.attributes:
+            continue
+        host, kernels = lower_kernel(function)
+        device.add_ops(kernels)
+        block.insert_op_before(host, function)
+        function.detach()
+        function.drop_all_references()
+    if device.first_op is None:
+        return
+    module.attributes["gpu.container_module"] = UnitAttr()
+    first = block.first_op
+    holder = gpu.ModuleOp.create(properties={"sym_name": StringAttr(DEVICE_MODULE)}, regions=[Region(device)])
+    if first is not None:
+        block.insert_op_before(holder, first)
+    else:
+        block.add_op(holder)
+
+
+def lower_kernel(source: func.FuncOp) -> tuple[func.FuncOp, list[gpu.FuncOp]]:
+    """The host function of a kernel and its device functions."""
+    schedule = source.attributes[KERNEL_ATTRIBUTE]
+    group = group_of_kernel(source)
+    plan: _Plan | None = None
+    if group is not None and isinstance(schedule, Schedule):
+        generator = _GENERATORS.get(group.kind)
+        try:
+            plan = generator(source, group) if generator is not None else None
+        except NotCovered:
+            plan = None
+    if plan is None:
+        plan = _template(source) if _is_template(source) else _op_by_op(source)
+    name = source.sym_name.data
+    names = [name if len(plan.launches) == 1 else f"{name}_{k}" for k in range(len(plan.launches))]
+    kernels = [launch.finish(n) for launch, n in zip(plan.launches, names)]
+    return _host(plan, names), kernels
+
+
+def _is_template(source: func.FuncOp) -> bool:
+    return any(op.regions and not isinstance(op, linalg.GenericOp | linalg.FillOp) for op in source.body.block.ops)
+
+
+def _temporaries(source: func.FuncOp) -> frozenset[SSAValue]:
+    return frozenset(op.memref for op in source.body.block.ops if isinstance(op, memref.AllocOp))
+
+
+def _in_place(launch: Launch) -> bool:
+    return any(op.in_place for op in launch.space.ops)
+
+
+def _elementwise(source: func.FuncOp, group: Group) -> _Plan:
+    launch = Launch.of_group(source, group, [], (THREADS, 1))
+    stores = [op for op in launch.space.ops if op.stored]
+    map_points(launch, range(len(group.space)), stores, frozenset())
+    return _Plan(source, [], [launch])
+
+
+def _contraction(source: func.FuncOp, group: Group) -> _Plan:
+    launch = Launch.of_group(source, group, [], (THREADS, 1))
+    lower_contraction(launch, group, [op for op in launch.space.ops if op.stored])
+    return _Plan(source, [], [launch])
+
+
+def _rows(source: func.FuncOp, group: Group) -> _Plan:
+    roles = group.rows
+    assert roles is not None
+    temporaries = _temporaries(source)
+    rows = plan_rows(group, temporaries, _in_place(Launch.of_group(source, group, [], (THREADS, 1))))
+    kept = list(rows.kept)
+    plan = _Plan(source, kept)
+    memory = frozenset([*kept, *(k for k in rows.columns)])
+    if rows.rows:
+        launch = Launch.of_group(source, group, kept, (THREADS, 1))
+        sweep_rows(launch, group, rows)
+        plan.launches.append(launch)
+        memory |= frozenset(k for k in rows.rows if rows.sections[k].form != "full")
+    for key in rows.columns:
+        launch = Launch.of_group(source, group, kept, (THREADS, 1))
+        reduce_columns(launch, launch.space.produced[key], memory - {key})
+        plan.launches.append(launch)
+    for form in ("inner", "scalar"):
+        keys = [k for k in rows.late if rows.sections[k].form == form and k not in temporaries]
+        if keys:
+            launch = Launch.of_group(source, group, kept, (THREADS, 1))
+            dims = [launch.space.place[d] for d in roles.inner] if form == "inner" else []
+            map_points(launch, dims, [launch.space.produced[k] for k in keys], memory)
+            plan.launches.append(launch)
+    return plan
+
+
+_GENERATORS: dict[str, Callable[[func.FuncOp, Group], _Plan]] = {"elementwise": _elementwise, "contraction": _contraction, "rows": _rows}
+
+
+def _op_by_op(source: func.FuncOp) -> _Plan:
+    """Every op its own launch, temporaries in device memory: takes every kernel."""
+    temporaries = _temporaries(source)
+    ops = [op for op in source.body.block.ops if isinstance(op, linalg.GenericOp | linalg.FillOp)]
+    written = {op.operands[-1] for op in ops}
+    kept = [t for t in temporaries if t in written]
+    plan = _Plan(source, kept)
+    inits: dict[SSAValue, SSAValue] = {}
+    for position, op in enumerate(ops):
+        target = op.operands[-1]
+        if isinstance(op, linalg.FillOp) and _starts_a_reduction(ops[position + 1 :], target):
+            inits[target] = op.operands[0]
+            continue
+        launch = Launch.of_op(source, op, inits.pop(target, None), kept, (THREADS, 1))
+        map_op(launch)
+        plan.launches.append(launch)
+    return plan
+
+
+def _starts_a_reduction(later: Sequence[Operation], target: SSAValue) -> bool:
+    """Is a fill of `target` nothing but the initial value of the next op that touches it?"""
+    for op in later:
+        if target in op.operands:
+            return isinstance(op, linalg.GenericOp) and op.operands[-1] is target and target not in list(op.operands)[:-1]
+    return False
+
+
+def _template(source: func.FuncOp) -> _Plan:
+    """A kernel that is loops already runs on one thread."""
+    raise NotCovered(f"@{source.sym_name.data}: a kernel of loops")
+
+
+def _host(plan: _Plan, names: Sequence[str]) -> func.FuncOp:
+    """The function that the entry calls: device memory for temporaries, then the launches."""
+    source = plan.source
+    old = source.body.block
+    block = Block(arg_types=[a.type for a in old.args])
+    for before, after in zip(old.args, block.args):
+        after.name_hint, after.location = before.name_hint, before.location
+    b = Builder(block, source.location)
+    constants: dict[int, SSAValue] = {}
+    values: dict[SSAValue, SSAValue] = dict(zip(old.args, block.args))
+
+    def number(n: int) -> SSAValue:
+        if n not in constants:
+            constants[n] = b(arith.ConstantOp, [], [_INDEX], {"value": IntegerAttr(n, _INDEX)})
+        return constants[n]
+
+    extra: list[SSAValue] = []
+    for temporary in plan.kept:
+        t = cast("MemRefType[Any]", temporary.type)
+        dynamic = [_size(b, cast("memref.AllocOp", temporary.owner), k, values) for k in range(list(t.get_shape()).count(DYNAMIC_INDEX))]
+        new = gpu.AllocOp.make(t, dynamic)
+        block.add_op(new)
+        extra.append(new.memref)
+    for launch, name in zip(plan.launches, names):
+        grid = [number(n) for n in (launch.blocks, 1, 1)]
+        threads = [number(n) for n in (*launch.threads, 1)]
+        symbol = SymbolRefAttr(DEVICE_MODULE, [name])
+        op = gpu.LaunchFuncOp.make(symbol, grid, threads, [*block.args, *extra])
+        op.location = source.location
+        block.add_op(op)
+    for memory in extra:
+        b(gpu.DeallocOp, [memory])
+    b.op(func.ReturnOp)
+    attributes = {k: v for k, v in source.attributes.items() if k != KERNEL_ATTRIBUTE}
+    new_host = new_function(source.sym_name.data, block, [], private=True, attributes=attributes, loc=source.location)
+    for key, value in source.properties.items():
+        new_host.properties.setdefault(key, value)
+    return new_host
+
+
+def _size(b: Builder, alloc: memref.AllocOp, position: int, values: dict[SSAValue, SSAValue]) -> SSAValue:
+    """A dynamic size of a temporary, computed again on the host."""
+    return _recomputed(b, alloc.dynamic_sizes[position], values)
+
+
+def _recomputed(b: Builder, value: SSAValue, values: dict[SSAValue, SSAValue]) -> SSAValue:
+    if value not in values:
+        owner = value.owner
+        assert isinstance(owner, Operation)
+        for operand in owner.operands:
+            _recomputed(b, operand, values)
+        new = owner.clone(values)
+        b.block.add_op(new)
+        values.update(zip(owner.results, new.results))
+    return values[value]
