@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
+from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
 from gradir.dialects.upstream import func, linalg
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import Group, group_of_kernel
@@ -25,6 +27,10 @@ Generator = Callable[[Kernel, Group, Machine], None]
 
 GENERATORS: Mapping[str, Generator] = {"contraction": lower_contraction, "elementwise": lower_elementwise, "rows": lower_rows}
 """Specialised generators by kind of kernel; they raise `NotCovered` before or while building, and the loops generator starts afresh."""
+
+
+_GPU_GENERATORS = "gradir.lowering.lower_kernels_gpu"
+"""Loaded when a module's target is CUDA; it builds on this package."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ class LowerKernels(Pass):
 
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
+        if isinstance(op.attributes.get(TARGET_ATTRIBUTE), CudaTargetAttr):
+            import_module(_GPU_GENERATORS).lower_module(op)
+            return
         machine = machine_of(op)
         block = op.body.block
         for function in list(block.ops):
