@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from gradir.dialects.target import CpuTargetAttr, TargetAttr, host_target, target_of
 from gradir.targets.cpu import compile_assembly, compile_object
 from gradir.targets.llvm.module import emit_module
+from gradir.targets.nvptx import to_ptx as to_ptx
 
 
 def cpu_target(module: ModuleOp) -> CpuTargetAttr:

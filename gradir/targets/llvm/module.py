@@ -6,7 +6,7 @@ its dynamic strides. `@f.packed(ptr ctx, ptr slots)` reads them from 64-bit slot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -226,9 +226,13 @@ def _argument_attributes(f: FuncOp, position: int) -> str:
     `bufferize` writes `gradir.access` on every kernel operand and `gradir.alias` where there may be overlap; a function without them
     promises nothing.
     """
-    attributes: dict[str, Attribute] = {}
-    if f.arg_attrs is not None and position < len(f.arg_attrs.data):
-        attributes = dict(f.arg_attrs.data[position].data)
+    if f.arg_attrs is None or position >= len(f.arg_attrs.data):
+        return ""
+    return operand_attributes(f.arg_attrs.data[position].data)
+
+
+def operand_attributes(attributes: Mapping[str, Attribute]) -> str:
+    """LLVM's words for one operand of a kernel, from its attributes."""
     alias, access = attributes.get("gradir.alias"), attributes.get("gradir.access")
     overlaps = bool(alias.data) if isinstance(alias, ArrayAttr) else len(alias) > 0 if isinstance(alias, DenseArrayBase) else False
     free = access is not None and not overlaps

@@ -271,6 +271,10 @@ def load(e: FunctionEmitter, op: Operation) -> None:
     buffer = e.buffer(op.operands[0])
     t = e.type_of(op.results[0])
     a = _whole(e, buffer, op.operands[1:], t)
+    promised: Any = op.attributes.get("alignment") or op.properties.get("alignment")
+    if promised is not None and t.rank == 1 and a.strides[-1] == 1 and t.element != "i1":
+        e.values[op.results[0]] = e.define(f"load {t.memory}, {buffer.type.pointer} {a.base}, align {promised.value.data}")
+        return
     if t.rank == 1 and _only_left_of_outer_products(op):
         e.values[op.results[0]] = _column(e, a)
         return
