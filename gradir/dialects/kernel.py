@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar, TypeAlias
 
-from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.builtin import I64, DenseArrayBase, i64
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute
-from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
@@ -22,7 +22,7 @@ _FIELDS = ("tile", "block", "pack", "parallel")
 
 
 @cache
-def sizes(*values: int) -> DenseArrayBase:
+def sizes(*values: int) -> DenseArrayBase[I64]:
     """The (interned) array of a schedule's field."""
     return DenseArrayBase.from_list(i64, list(values))
 
@@ -57,7 +57,7 @@ class Schedule(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        found: dict[str, DenseArrayBase] = {}
+        found: dict[str, DenseArrayBase[I64]] = {}
 
         def parse_field() -> None:
             start = parser.pos
@@ -83,9 +83,9 @@ class ElementwiseAttr(Schedule):
     """One pass over an index space of any rank, all of it parallel. tile = [lanes], block = [elements of a task]."""
 
     name = "kernel.elementwise"
-    tile: DenseArrayBase = param_def(DenseArrayBase)
-    block: DenseArrayBase = param_def(DenseArrayBase)
-    parallel: DenseArrayBase = param_def(DenseArrayBase)
+    tile: DenseArrayBase[I64]
+    block: DenseArrayBase[I64]
+    parallel: DenseArrayBase[I64]
 
 
 @irdl_attr_definition
@@ -93,9 +93,9 @@ class RowsAttr(Schedule):
     """Reductions along rows or columns and elementwise ops around them. tile = [accumulators, lanes], block = [rows of a task]."""
 
     name = "kernel.rows"
-    tile: DenseArrayBase = param_def(DenseArrayBase)
-    block: DenseArrayBase = param_def(DenseArrayBase)
-    parallel: DenseArrayBase = param_def(DenseArrayBase)
+    tile: DenseArrayBase[I64]
+    block: DenseArrayBase[I64]
+    parallel: DenseArrayBase[I64]
 
 
 @irdl_attr_definition
@@ -105,10 +105,10 @@ class ContractionAttr(Schedule):
     FIELDS = _FIELDS
 
     name = "kernel.contraction"
-    tile: DenseArrayBase = param_def(DenseArrayBase)
-    block: DenseArrayBase = param_def(DenseArrayBase)
-    pack: DenseArrayBase = param_def(DenseArrayBase)
-    parallel: DenseArrayBase = param_def(DenseArrayBase)
+    tile: DenseArrayBase[I64]
+    block: DenseArrayBase[I64]
+    pack: DenseArrayBase[I64]
+    parallel: DenseArrayBase[I64]
 
 
 @irdl_attr_definition
@@ -116,9 +116,9 @@ class LoopsAttr(Schedule):
     """Anything else, one op after the other, as plain loops. tile = [lanes], block = [iterations of a task]."""
 
     name = "kernel.loops"
-    tile: DenseArrayBase = param_def(DenseArrayBase)
-    block: DenseArrayBase = param_def(DenseArrayBase)
-    parallel: DenseArrayBase = param_def(DenseArrayBase)
+    tile: DenseArrayBase[I64]
+    block: DenseArrayBase[I64]
+    parallel: DenseArrayBase[I64]
 
 
 @irdl_attr_definition

@@ -300,3 +300,21 @@ def test_blocks_of_k_add_to_results_in_memory(pack: str) -> None:
         "filter": [((uniform((5, 5, 6, 5)), uniform((5, 3, 4, 10)), garbage((3, 3, 5, 10))), (2,))],
     }
     check(kernels, cases)
+
+
+def test_an_epilogue_of_polynomials_goes_row_by_row() -> None:
+    kernels, cases = {}, {}
+    for m, n in ((8, 32), (7, 21), (5, 27)):
+        k = KernelText(f"tanh_{m}_{n}", "contraction<>")
+        k.arg("x", (m, 6))
+        k.arg("w", (6, n))
+        k.arg("out", (m, n))
+        k.constant("zero", "0.0")
+        k.temp("acc", (m, n))
+        k.fill("zero", "acc")
+        k.generic("m, n, k", [("x", "m, k"), ("w", "k, n")], ("acc", "m, n"), product_body(), "k")
+        k.generic("m, n", [("acc", "m, n")], ("out", "m, n"), "%r = math.exp %a0 : f32")
+        kernels[k.name] = k.done()
+        cases[k.name] = [((uniform((m, 6)), uniform((6, n)), garbage((m, n))), (2,))]
+    module = check(kernels, cases)
+    assert all(len(op.results[0].type.get_shape()) <= 1 for op in module.walk() if op.name == "math.exp")

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefTyp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.dialects.upstream import arith, linalg, math, memref, vector
+from gradir.dialects.upstream import arith, linalg, memref, vector
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i64_array, number, strides_of, vector_type
 from gradir.lowering.lower_kernels.tiles import MOST_LANES, NotCovered, Tile
 
@@ -157,13 +157,12 @@ class _Lanes:
             return
         if axis == len(self.shape) - 1:
             self.walking[op.result] = base
-        type_ = self.type(IndexType())
+        b, type_ = self.b, self.type(IndexType())
         lanes = [lane[axis] for lane in product(*(range(n) for n in self.shape))]
-        offsets = self.b.constant(DenseIntOrFPElementsAttr.from_list(type_, lanes))  # pyright: ignore
-        if base == 0:
-            self.values[op.result] = offsets
-            return
-        self.values[op.result] = self.b(arith.AddiOp, [self.b.splat(self.b.value(base), type_), offsets], [type_], {"overflowFlags": _NO_FLAGS})
+        offsets = b.constant(DenseIntOrFPElementsAttr.from_list(type_, lanes))  # pyright: ignore
+        if base != 0:
+            offsets = b(arith.AddiOp, [b.splat(b.value(base), type_), offsets], [type_], {"overflowFlags": _NO_FLAGS})
+        self.values[op.result] = offsets
 
     def load(self, op: memref.LoadOp) -> None:
         """A gather: one scalar when no index varies, one vector when only the last walks, else lane by lane."""
@@ -253,9 +252,18 @@ def evaluate(
     raise AssertionError("a linalg body ends with linalg.yield")
 
 
-_COSTLY = (math.ExpOp, math.LogOp, math.TanhOp, math.PowFOp, arith.DivfOp)
+_INSTRUCTIONS = frozenset(
+    f"math.{name}" for name in ("sqrt", "fma", "absf", "absi", "floor", "ceil", "roundeven", "trunc", "copysign")
+)
+
+
+def is_polynomial(op: Operation) -> bool:
+    """Does the body of this op call functions that become polynomials of many instructions?"""
+    if not isinstance(op, linalg.GenericOp):
+        return False
+    return any(o.name.startswith("math.") and o.name not in _INSTRUCTIONS for o in op.body.block.ops)
 
 
 def is_costly(op: Operation) -> bool:
     """Is it better to keep the values of this op's body than to compute them again?"""
-    return isinstance(op, linalg.GenericOp) and any(o.name.startswith("math.") or isinstance(o, _COSTLY) for o in op.body.block.ops)
+    return is_polynomial(op) or (isinstance(op, linalg.GenericOp) and any(isinstance(o, arith.DivfOp) for o in op.body.block.ops))

@@ -1,7 +1,7 @@
 """Building loops: index arithmetic that folds, constants made once, loops with carried values, scratch memory.
 
-An index is a Python int while it is known and an SSA value otherwise, so that index arithmetic costs ops only where it has to. Constants and
-what is made of them and of the function's arguments alone sit at the top of the function.
+An index is a Python int while it is known and an SSA value otherwise, so that index arithmetic costs ops only where it has to. Constants
+and what is made of them and of the function's arguments alone sit at the top of the function.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
+    AnyFloat,
     ArrayAttr,
     BoolAttr,
     DenseArrayBase,
@@ -88,7 +89,7 @@ def number(value: float, element: Attribute) -> Attribute:
     """`value : element`, interned."""
     if isinstance(element, IntegerType | IndexType):
         return IntegerAttr(int(value), element)
-    return FloatAttr(float(value), element)  # pyright: ignore[reportArgumentType]  what is no integer is a float type
+    return FloatAttr(float(value), cast("AnyFloat", element))
 
 
 @lru_cache(maxsize=1 << 10)
@@ -134,7 +135,10 @@ class LoopBuilder(Builder):
 
     # constants and what is made of them
 
-    def _hoisted(self, key: Any, kind: type[Operation], operands: Sequence[SSAValue], type_: Attribute, properties: Mapping[str, Attribute]) -> Any:
+    def _hoisted(
+        self, key: Any, kind: type[Operation], operands: Sequence[SSAValue], type_: Attribute, properties: Mapping[str, Attribute]
+    ) -> Any:
+        """An op at the top of the function, once per `key`."""
         found = self.frame.constants.get(key)
         if found is None:
             found = self.frame.constants[key] = kind.create(operands=operands, result_types=[type_], properties=dict(properties)).results[0]

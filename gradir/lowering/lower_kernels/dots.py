@@ -94,7 +94,8 @@ def _row(b: LoopBuilder, sums: SSAValue, row: int, rows: int) -> SSAValue:
     if rows == 1:
         return sums
     assert isinstance(sums.type, VectorType)
-    return b(vector.ExtractOp, [sums], [vector_type(sums.type.element_type, sums.type.get_shape()[-1])], {"static_position": i64_array(row)})
+    type_ = vector_type(sums.type.element_type, sums.type.get_shape()[-1])
+    return b(vector.ExtractOp, [sums], [type_], {"static_position": i64_array(row)})
 
 
 def _add(steps: DotSteps, b: LoopBuilder, total: SSAValue, sums: SSAValue) -> SSAValue:

@@ -1,8 +1,8 @@
 """`rows` kernels with long rows: a row is swept once for every reduction that later ops wait for.
 
-A sweep runs over blocks of the row. Within a block every accumulator is one vector of several registers that takes at most 32 additions in a
-row; blocks are joined in a scalar, which is f64 for long f32 sums (NUMERICS). What a later sweep needs of an earlier one is computed again,
-or kept in a row of scratch memory when it is costly. Accumulators over all rows that keep the row's positions are a row of scratch memory.
+A sweep runs over blocks of the row. Within a block every accumulator is one vector of several registers that takes at most 32 additions
+in a row; blocks are joined in a scalar, which is f64 for long f32 sums (NUMERICS). What a later sweep needs of an earlier one is computed
+again, or kept in a row of scratch memory when it is costly. Accumulators over all rows that keep the row's positions are a row of scratch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import across_lanes, combine, is_costly, widened
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
-from gradir.lowering.lower_kernels.rows_loops import closure, rows_loop, store
+from gradir.lowering.lower_kernels.rows_loops import Row, closure, rows_loop, store
 from gradir.lowering.lower_kernels.rows_plan import RowsPlan, joined
 from gradir.lowering.lower_kernels.strips import each_block, strips
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, powers_of_two, read, write
@@ -41,9 +41,10 @@ class _LongRows:
         self.width = plan.lanes * plan.accumulators
         self.sweeps = 1 + max((s.sweep for s in plan.sections if s.form != "row"), default=0)
         self.accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
+        self.around = [d for d in plan.inner if d != plan.vector]
         self.kept: dict[SSAValue, Operand] = {}
         self.sums: dict[SSAValue, Operand] = {}
-        if any(d != plan.vector for d in plan.inner) and (self.accumulating or plan.has("inner")):
+        if self.around and (self.accumulating or plan.has("inner")):
             raise NotCovered("accumulators over rows of more than one dimension")
 
     def run(self) -> None:
@@ -125,7 +126,7 @@ class _LongRows:
         reducing = [op for op, s in here if s.form == "reduce_inner" or (s.form == "reduce_outer" and op.reduced & set(plan.inner))]
         adding = [op for op, s in here if s.form == "reduce_outer" and plan.keeps_inner(op)]
         storing = [op for op, s in plan.ops if s.form == "full" and op.stored and (last if op.in_place else s.sweep == sweep)]
-        keeping = [op for op, s in here if op.key in self.kept]
+        keeping = [op for op, _ in here if op.key in self.kept]
         earlier = {op.key for op, s in plan.ops if op.key in self.kept and s.sweep < sweep}
         needed = closure(plan, [*reducing, *adding, *storing, *keeping], earlier)
         if not reducing and not adding and not storing and not keeping:
@@ -160,27 +161,24 @@ class _LongRows:
             return new
 
         if not reducing:
-            self._around(b, at, [], lambda c, t, a: self._plain(c, t, lambda e, tile: finish(e, tile, values(e, tile))) or a)
+
+            def plain(c: LoopBuilder, t: Tile, carried: list[SSAValue]) -> list[SSAValue]:
+                lanes, pieces = max(1, self.width // 2), isinstance(self.extent, int)
+                strips(c, t, plan.vector, 0, self.extent, lanes, lambda e, tile: finish(e, tile, values(e, tile)), pieces=pieces)
+                return carried
+
+            rows_loop(b, self.around, plan, at, [], plain)
             return {}
         totals = [plan.start(b, op, at, plan.wide(op)) for op in reducing]
-        totals = self._around(b, at, totals, lambda c, t, a: self._reduce(c, t, reducing, a, terms))
+        totals = rows_loop(b, self.around, plan, at, totals, lambda c, t, a: self._reduce(c, t, reducing, a, terms))
         found: dict[SSAValue, SSAValue] = {}
         for op, total in zip(reducing, totals):
             found[op.key] = total if op in self.accumulating else plan.finish(b, op, total, plan.wide(op))
         return found
 
-    def _around(self, b: LoopBuilder, at: Tile, carried: list[SSAValue], inside: object) -> list[SSAValue]:
-        """The loops over further dimensions of the row."""
-        dims = [d for d in self.plan.inner if d != self.plan.vector]
-        return rows_loop(b, dims, self.plan, at, carried, inside)  # pyright: ignore[reportArgumentType]  lambdas of that shape
-
-    def _plain(self, b: LoopBuilder, at: Tile, action: object) -> None:
-        strips(b, at, self.plan.vector, 0, self.extent, self.width // 2 or 1, action, pieces=isinstance(self.extent, int))  # pyright: ignore
-
-    def _reduce(self, b: LoopBuilder, at: Tile, ops: list[BoundOp], totals: list[SSAValue], terms: object) -> list[SSAValue]:
-        """Scalar totals joined with everything along the vector dimension."""
+    def _reduce(self, b: LoopBuilder, at: Tile, ops: list[BoundOp], totals: list[SSAValue], terms: Row) -> list[SSAValue]:
+        """Scalar totals joined with everything along the vector dimension; `terms` joins the accumulators of one tile with its terms."""
         plan, width, extent = self.plan, self.width, self.extent
-        emit: object = terms
 
         def joined_with(c: LoopBuilder, totals: list[SSAValue], accumulators: list[SSAValue]) -> list[SSAValue]:
             new: list[SSAValue] = []
@@ -192,12 +190,12 @@ class _LongRows:
         def block(c: LoopBuilder, low: Index, high: Index, totals: list[SSAValue]) -> list[SSAValue]:
             wide_tile = at.with_axes(Axis(plan.vector, width))
             starts = [plan.start(c, op, wide_tile, False) for op in ops]
-            found = c.loop(low, high, width, starts, lambda e, i, a: emit(e, wide_tile.moved(plan.vector, i), a))  # pyright: ignore
+            found = c.loop(low, high, width, starts, lambda e, i, a: terms(e, wide_tile.moved(plan.vector, i), a))
             return joined_with(c, totals, found)
 
         def narrow(c: LoopBuilder, tile: Tile, totals: list[SSAValue]) -> list[SSAValue]:
             starts = [plan.start(c, op, tile, False) for op in ops]
-            return joined_with(c, totals, emit(c, tile, starts))  # pyright: ignore
+            return joined_with(c, totals, terms(c, tile, starts))
 
         whole = b.round_down(extent, width)
         if isinstance(whole, int) and whole <= width * BLOCK_STEPS:

@@ -1,8 +1,8 @@
 """Kind `loops`, and the way out for every other kind: one op after the other, each as a plain nest of loops.
 
-Takes any affine maps, element types, ranks and sizes. Parallel loops are outside, reduced ones inside with the accumulator in a register. The
-loop of the output's last dimension runs over vectors when that pays; f32 sums that are long add in f64 (NUMERICS: at most 32 additions
-in a row on an f32 accumulator). Temporaries become scratch memory.
+Takes any affine maps, element types, ranks and sizes. Parallel loops are outside, reduced ones inside with the accumulator in a register.
+The loop of the output's last dimension runs over vectors when that pays; f32 sums that are long add in f64 (NUMERICS: at most 32
+additions in a row on an f32 accumulator). Temporaries become scratch memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from gradir.dialects.upstream import arith, linalg
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind_op, compute
 from gradir.lowering.lower_kernels.bodies import combine, is_plain, narrowed, widened
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
-from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Tile, powers_of_two, read, stride_along, write
+from gradir.lowering.lower_kernels.strips import nest, strips
+from gradir.lowering.lower_kernels.tiles import NotCovered, Tile, read, stride_along, write
 from gradir.lowering.schedules.machine import element_bytes
 
 LONGEST_F32_SUM = 32
@@ -93,34 +94,10 @@ def _nest(kernel: Kernel, space: Space, axis: int | None, lanes: int) -> None:
     def inside(b: LoopBuilder, tile: Tile) -> None:
         if axis is None:
             body(b, tile)
-            return
-        extent = space.extents[axis]
-        whole = b.round_down(extent, lanes)
-        b.loop(0, whole, lanes, [], _step(lambda c, i: body(c, tile.moved(axis, i).with_axes(Axis(axis, lanes)))))
-        if isinstance(extent, int):
-            for start, size in powers_of_two(extent - extent // lanes * lanes, lanes):
-                at = tile.moved(axis, extent // lanes * lanes + start)
-                body(b, at.with_axes(Axis(axis, size)) if size > 1 else at)
         else:
-            b.loop(whole, extent, 1, [], _step(lambda c, i: body(c, tile.moved(axis, i))))
+            strips(b, tile, axis, 0, space.extents[axis], lanes, body)
 
     nest(kernel.b, parallel, space, space.origin, inside)
-
-
-def _step(action: Callable[[LoopBuilder, SSAValue], None]) -> Callable[[LoopBuilder, SSAValue, list[SSAValue]], list[SSAValue]]:
-    def carry(b: LoopBuilder, i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-        action(b, i)
-        return carried
-
-    return carry
-
-
-def nest(b: LoopBuilder, dims: list[int], space: Space, tile: Tile, inside: Callable[[LoopBuilder, Tile], None]) -> None:
-    """Loops over all of `dims`, the first outermost; `inside` gets the tile at each point."""
-    if not dims:
-        inside(b, tile)
-        return
-    b.loop(0, space.extents[dims[0]], 1, [], _step(lambda c, i: nest(c, dims[1:], space, tile.moved(dims[0], i), inside)))
 
 
 def _point(kernel: Kernel, space: Space, op: BoundOp) -> Callable[[LoopBuilder, Tile], None]:

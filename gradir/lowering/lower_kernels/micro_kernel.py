@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.upstream import arith, math, vector
 from gradir.lowering.lower_kernels.binding import Kernel, compute
-from gradir.lowering.lower_kernels.bodies import KINDS
+from gradir.lowering.lower_kernels.bodies import KINDS, is_polynomial
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.contraction_plan import Plan
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, uses, write
@@ -122,7 +123,7 @@ class MicroKernel:
         column = self.factor(b, plan.a, core.inputs[plan.a], at.with_axes(*rows), column=True)
         here = at.with_axes(across)
         if panel.packed:
-            here = here.moved(n, 0).with_axes(replace(across, masked=False))
+            here = here.moved(n, 0).with_axes(Axis(n, across.size))
             if panel.high is not None:
                 k = plan.k[0]
                 here = here.moved(k, b.sub(at.at[k], panel.low))
@@ -148,7 +149,27 @@ class MicroKernel:
         return b(vector.FMAOp, [x, y, total], [type_])
 
     def finish(self, b: LoopBuilder, tile: Tile, total: SSAValue) -> None:
-        """Epilogue and stores of one tile: all reads come before the first write."""
+        """Epilogue and stores of one tile: all reads come before the first write.
+
+        An epilogue of polynomials takes the tile row by row through scratch memory: a whole tile of them has no room in registers.
+        """
+        if len(tile.axes) < 2 or not any(is_polynomial(op.op) for op in self.plan.epilogue):
+            self._finish(b, tile, total)
+            return
+        (rows, across), row, n = tile.axes, tile.axes[0].dim, tile.axes[1].dim
+        memory = b.scratch(self.element, [rows.size, across.size])
+        saved = Operand(memory, AffineMap(len(tile.at), 0, (AffineDimExpr(row), AffineDimExpr(n))))
+        inside = tile.moved(row, 0).moved(n, 0)
+        write(b, total, saved, inside.with_axes(Axis(row, rows.size), Axis(n, across.size)))
+
+        def one_row(c: LoopBuilder, r: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            value = read(c, saved, inside.moved(row, r).with_axes(Axis(n, across.size)))
+            self._finish(c, tile.moved(row, c.add(tile.at[row], r)).with_axes(across), value)
+            return []
+
+        b.loop(0, rows.size, 1, [], one_row)
+
+    def _finish(self, b: LoopBuilder, tile: Tile, total: SSAValue) -> None:
         known: dict[SSAValue, SSAValue] = {self.core.key: total}
         for op in self.plan.epilogue:
             known[op.key] = compute(b, self.kernel, op, tile, known)

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, compute
+from gradir.lowering.lower_kernels.bodies import is_polynomial
 from gradir.lowering.lower_kernels.builder import LoopBuilder
 from gradir.lowering.lower_kernels.long_rows import lower_long_rows
 from gradir.lowering.lower_kernels.rows_loops import accumulate, closure, rows_loop, store
@@ -23,8 +24,8 @@ from gradir.lowering.lower_kernels.strips import each_block, nest, strips
 from gradir.lowering.lower_kernels.tiles import NotCovered, Tile
 from gradir.lowering.schedules.machine import Machine
 
-SHORT_REGISTERS = 8
-"""Registers that a row may take to be short."""
+SHORT_REGISTERS, SHORT_POLYNOMIAL_REGISTERS = 8, 2
+"""Registers that a row may take to be short; fewer when polynomials are computed on it."""
 
 
 def lower_rows(kernel: Kernel, group: Group, machine: Machine) -> None:
@@ -35,10 +36,15 @@ def lower_rows(kernel: Kernel, group: Group, machine: Machine) -> None:
         _lanes(plan)
     elif not plan.has("row", "reduce_inner", "scalar") and all(plan.keeps_inner(op) for op, s in plan.ops if s.form == "reduce_outer"):
         _columns(plan)
-    elif plan.inner == (plan.vector,) and isinstance(extent, int) and extent <= SHORT_REGISTERS * plan.lanes:
+    elif plan.inner == (plan.vector,) and isinstance(extent, int) and extent <= _short_registers(plan) * plan.lanes:
         lower_short_rows(plan)
     else:
         lower_long_rows(plan)
+
+
+def _short_registers(plan: RowsPlan) -> int:
+    polynomial = any(is_polynomial(op.op) for op, s in plan.ops if s.form in ("full", "reduce_inner", "reduce_outer"))
+    return SHORT_POLYNOMIAL_REGISTERS if polynomial else SHORT_REGISTERS
 
 
 def _columns(plan: RowsPlan) -> None:

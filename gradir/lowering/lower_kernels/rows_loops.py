@@ -1,4 +1,4 @@
-"""Pieces that the forms of `rows` kernels share: loops over rows that carry accumulators, accumulating, storing, what a sweep recomputes."""
+"""What the forms of `rows` kernels share: loops over rows that carry accumulators, storing results, what a sweep recomputes."""
 
 from __future__ import annotations
 

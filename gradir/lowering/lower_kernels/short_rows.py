@@ -34,7 +34,9 @@ class _ShortRows:
         self.extent = extent
         self.pieces = powers_of_two(extent, plan.lanes * 8)
         self.accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
-        self.whole_row = {op.key for op, s in plan.ops if s.form in ("full", "inner") or (s.form == "reduce_outer" and plan.keeps_inner(op))}
+        self.whole_row = {
+            op.key for op, s in plan.ops if s.form in ("full", "inner") or (s.form == "reduce_outer" and plan.keeps_inner(op))
+        }
 
     def run(self) -> None:
         plan, b = self.plan, self.plan.kernel.b

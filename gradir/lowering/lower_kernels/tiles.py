@@ -1,18 +1,18 @@
 """Tiles: a point of an index space, widened to vectors along some of its dimensions, and how operands are read and written there.
 
-An operand is a memref and an affine map from the dimensions of the space to its own. A read gives a scalar when the operand does not vary
-inside the tile, else a vector of the tile's shape. Unit stride along the innermost tile dimension is one `vector.load`, other projections are
-transfers, everything else goes lane by lane.
+An operand is a memref and an affine map from the dimensions of the space to its own. A read gives a scalar when the operand does not
+vary inside the tile, else a vector of the tile's shape. Unit stride along the innermost tile dimension is one `vector.load`, other
+projections are transfers, everything else goes lane by lane.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType, i1, i64
 from xdsl.ir import Attribute, SSAValue
@@ -46,8 +46,7 @@ class NotCovered(Exception):
     """A specialised generator met a kernel that it does not take; the loops generator takes every kernel."""
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """One vector dimension of a tile: `size` lanes along `dim`; `masked` when lanes may lie beyond the extent."""
 
     dim: int
@@ -55,8 +54,7 @@ class Axis:
     masked: bool = False
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """`at[d]` is the first index along dimension d; `axes` are the dimensions of its vectors, outermost first."""
 
     at: tuple[Index, ...]
@@ -68,10 +66,11 @@ class Tile:
 
     def moved(self, dim: int, index: Index) -> Tile:
         """The tile that starts at `index` along `dim`."""
-        return replace(self, at=(*self.at[:dim], index, *self.at[dim + 1 :]))
+        return Tile((*self.at[:dim], index, *self.at[dim + 1 :]), self.axes)
 
     def with_axes(self, *axes: Axis) -> Tile:
-        return replace(self, axes=axes)
+        """The same point with other vector dimensions."""
+        return Tile(self.at, axes)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ UNKNOWN = 128
 """What a size that only the run knows is taken for."""
 PARALLEL_WORK = 8_000_000
 """Multiply-adds from which on a second thread pays."""
-K_BLOCK = 256
+K_BLOCK = 128
 """Steps of k between visits of few results in memory, where the operands do not stay in L2."""
 CONFLICT_BYTES = 512
 PAGE_BYTES = 2048
