@@ -43,6 +43,19 @@ def test_exit_with_sleeping_workers_is_clean(tmp_path):
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
+def test_first_use_by_several_threads_makes_one_library():
+    code = (
+        "import threading; from gradir.runtime.native.library import native\n"
+        "found, start = [], threading.Barrier(4)\n"
+        "def use(): start.wait(); found.append(native())\n"
+        "threads = [threading.Thread(target=use) for _ in range(4)]\n"
+        "for t in threads: t.start()\n"
+        "for t in threads: t.join()\n"
+        "assert len(found) == 4 and len(set(map(id, found))) == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_abi_is_the_emitters():
     shared = {name: value for name, value in vars(emitted).items() if name.isupper() and hasattr(abi, name)}
     assert len(shared) >= 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -50,9 +51,19 @@ class Native:
         return ctypes.PYFUNCTYPE(result, *arguments)(self.address(symbol))
 
 
+_lock = threading.Lock()
+
+
 @cache
 def native() -> Native:
-    """The library; compiled by the first caller. A forked child starts without workers and with the memory pool unlocked.
+    """The one library of the process; compiled by the first caller, for whom others wait."""
+    with _lock:
+        return _build()
+
+
+@cache
+def _build() -> Native:
+    """Compile and link it. A forked child starts without workers and with the memory pool unlocked.
 
     Nothing is locked before a fork: whoever waits for the pool may hold the GIL, which the hooks of the fork need. The free lists are
     whole after every single store, so a child that inherits an operation of another thread half done loses one block at most.
