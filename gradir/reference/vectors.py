@@ -65,8 +65,7 @@ def _outer_product(machine: Machine, op: vector.OuterProductOp, lhs: Array, rhs:
     if acc is None:
         return np.asarray(a * rhs)
     if op.kind.data == CombiningKindFlag.ADD and lhs.dtype.kind not in "iub":
-        a, b, acc = np.broadcast_arrays(a, rhs, acc)
-        return np.asarray(fused(a, b, acc, lhs.dtype))
+        return np.asarray(fused(a, rhs, acc, lhs.dtype))
     terms = np.broadcast_to(a * rhs, np.shape(acc))
     return fold(op.kind, np.asarray(acc), terms[None], (0,))
 

@@ -312,3 +312,12 @@ def changed(count: int) -> Any:
 def test_number_of_results() -> None:
     error = check_semantics(changed(1), changed(2))
     assert error is not None and "2 results, before 1" in error.message
+
+
+def test_a_program_that_starts_at_level_4_has_tolerances_too() -> None:
+    checker = SemanticsChecker(samples=1)
+    checker.start(parse(LOWERED))
+    tolerance = checker.cases["f"][0].results[0].tolerance
+    assert ((tolerance > 0) & (tolerance < 1e-4)).all()
+    bare = parse(LOWERED.replace("attributes {gradir.inputs = 1 : i64, gradir.results = 1 : i64}", ""))
+    assert check_semantics(bare, bare) is None

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (one op a line)
 """Every upstream op that levels 2 to 4 print: parses, prints, parses again to the same text, and `mlir-opt` agrees both ways."""
 
 from __future__ import annotations
