@@ -36,7 +36,7 @@ test-full: $(VENV)/.test       ## every test
 check: $(VENV)/.dev            ## lint, types, layers, facets
 	$(BIN)/ruff check gradir tests examples bench
 	$(BIN)/ruff format --check gradir tests examples bench
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_facets.py
 
 docs: $(VENV)/.docs            ## the manual, in site/

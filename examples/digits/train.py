@@ -105,7 +105,7 @@ def main() -> None:
 
     cold, warm, stages = compile_times(digits)
     trained = {
-        "mlp": train("MLP", models.mlp, models.mlp_params(2), digits, options.epochs, 0.004, shift=True),
+        "mlp": train("MLP", models.mlp, models.mlp_params(5), digits, options.epochs, 0.004, shift=False),
         "cnn": train("CNN", models.cnn, models.cnn_params(3), digits, options.epochs, 0.003, shift=True),
     }
     nets = {"mlp": models.mlp, "cnn": models.cnn}

@@ -7,9 +7,10 @@ costs nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block
@@ -109,7 +110,8 @@ def _unread(builder: Builder, kind: Attribute) -> SSAValue:
     """A placeholder for a residual of the other branch."""
     if isinstance(kind, TensorType):
         return builder(nd.EmptyOp, TensorBuilder(builder).sizes(shape_of(kind)), [kind])
-    value = IntegerAttr(0, kind) if isinstance(kind, IntegerType | IndexType) else FloatAttr(0.0, kind)  # pyright: ignore[reportArgumentType]
+    number = kind if isinstance(kind, IntegerType | IndexType) else None
+    value = FloatAttr(0.0, cast("AnyFloat", kind)) if number is None else IntegerAttr(0, number)  # a scalar that is no integer is a float
     return builder(arith.ConstantOp, [], [kind], {"value": value})
 
 

@@ -139,11 +139,14 @@ def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> 
     window, strides, padding, dilations = (ints(a) for a in (op.window, op.strides, op.padding, op.dilations))
     if kind == "sum":
         return (lambda: spread(t, op, ct, window, strides, padding, dilations),)
-    sign = (lambda v: v) if kind == "max" else t.neg  # min(x) = -max(-x)
+
+    def signed() -> SSAValue:
+        return x if kind == "max" else t.neg(x)  # min(x) = -max(-x)
+
     if set(dilations) <= {1}:
         arrays = {"window": op.window, "strides": op.strides, "padding": op.padding}
-        return (lambda: t.emit(nd.SelectAndScatterOp, [sign(x), ct], x.type, **arrays),)
-    return (lambda: scatter_to_first(t, op, sign(x), ct, Windows(window, strides, padding, dilations, static_shape(op, op.result))),)
+        return (lambda: t.emit(nd.SelectAndScatterOp, [signed(), ct], x.type, **arrays),)
+    return (lambda: scatter_to_first(t, op, signed(), ct, Windows(window, strides, padding, dilations, static_shape(op, op.result))),)
 
 
 def spread(

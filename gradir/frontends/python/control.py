@@ -185,6 +185,10 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
     return _traced_scan(f, init, inputs, in_structure, trips)
 
 
+def _is_pair(result: Any) -> bool:
+    return isinstance(result, tuple) and len(result) == 2
+
+
 def _traced_scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: int) -> tuple[Any, Any]:
     function, builder = current()
     carried, structure = _arrays(init)
@@ -200,7 +204,7 @@ def _traced_scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: li
         step = block.args[0]
         sliced = [inner(nd.IndexAtOp, [v, step], [tensor(x.type.element_type, shape_of(x.type)[1:])], {"dim": IntegerAttr(0, i64)}) for v, x in zip(rows, inputs)]
         result = f(unflatten(structure, _wrap(block.args[1:])), unflatten(in_structure, _wrap(sliced)))
-        if not isinstance(result, tuple) or len(result) != 2:
+        if not _is_pair(result):
             raise user_error("scan: the body must return (carry, y)", code="GR107", op="scf.for", expected="a pair", found=type(result).__name__)
         outputs = _check("scan", "the carry", _arrays(result[0]), kinds, structure)
         ys, y_structure = _arrays(result[1])

@@ -6,7 +6,7 @@ taken by *recording*: the function runs on values and is traced at once, the rec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from gradir.ir.builder import new_function
 
 
 @contextmanager
-def eager() -> Iterator[None]:
+def eager() -> Generator[None]:
     """Run traced functions eagerly, in this thread, for the duration of the block."""
     STATE.eager += 1
     try:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -236,7 +236,7 @@ def _placeholder(x: Any) -> Array:
     if isinstance(x, bool | int | float) and not isinstance(x, np.generic):
         return Array(tensor(element_type(promotion.weak_dtype(x)), ()))
     if hasattr(x, "__dlpack__") and not isinstance(x, Array):
-        return _placeholder(np.from_dlpack(x))
+        return _placeholder(np.from_dlpack(cast("Any", x)))  # the protocol was just checked
     return as_array(x)
 
 
@@ -254,7 +254,7 @@ def jit(
     `static` names positions or keywords whose values (hashable) select the program instead. Also usable as `@jit(...)`.
     """
     if function is None:
-        return lambda f: jit(f, target=target, threads=threads, cache=cache, static=static)
+        return functools.partial(jit, target=target, threads=threads, cache=cache, static=static)
     return Jitted(function, Options(target, threads, cache), frozenset(static))
 
 

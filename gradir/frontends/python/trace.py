@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from gradir.dialects.types import element_type, numpy_dtype, shape_of, tensor
 from gradir.errors import GradirError
@@ -39,8 +39,7 @@ class FunctionTrace:
     block: Block
     parent: FunctionTrace | None
     recording: bool = False
-    captured: dict[int, tuple[Array, SSAValue]] = field(default_factory=dict[int, "tuple[Array, SSAValue]"])
-    captured_values: dict[int, Any] = field(default_factory=dict[int, Any])
+    captured: dict[int, tuple[Array, BlockArgument]] = field(default_factory=dict[int, "tuple[Array, BlockArgument]"])
 
     def capture(self, array: Array) -> SSAValue:
         """The argument that stands for `array` in here."""
@@ -88,7 +87,7 @@ def eager_mode() -> bool:
 
 
 @contextmanager
-def into(function: FunctionTrace | None, block: Block | None) -> Iterator[None]:
+def into(function: FunctionTrace | None, block: Block | None) -> Generator[None]:
     """Record into `block` of `function` for the duration."""
     saved = STATE.function, STATE.builder
     STATE.function, STATE.builder = function, None if block is None else Builder(block)
