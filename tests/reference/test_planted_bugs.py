@@ -304,7 +304,7 @@ def test_too_many_near_ties() -> None:
 
 def changed(count: int) -> Any:
     module = parse(LEVEL_2.replace("(%x: tensor<4x5xf32>) -> tensor<4xf32>", "(%x: tensor<4x5xf32>) -> (tensor<4xf32>)" if count == 1 else "(%x: tensor<4x5xf32>) -> (tensor<4xf32>, tensor<4xf32>)"))
-    last = [op for op in module.walk() if op.name == "func.return"][0]
+    last = first(module, "func.return")
     last.operands = tuple(last.operands) * count
     return module
 
