@@ -21,36 +21,41 @@ class Run(NamedTuple):
     after: tuple[int, ...]
 
 
-def runs(before: Shape, after: Shape, *, units: bool) -> list[Run] | None:
-    """The finest runs of a reshape; sizes with names match only themselves. `units`: dimensions of size 1 take part or are left out.
-
-    None when named sizes do not line up.
-    """
-    old = [d for d, n in enumerate(before) if units or n != 1]
-    new = [d for d, n in enumerate(after) if units or n != 1]
+def runs(before: Shape, after: Shape) -> list[Run] | None:
+    """The finest runs of a reshape; dimensions of size 1 at the end join the last one. None when named sizes do not line up."""
     found: list[Run] = []
     i = j = 0
-    while i < len(old) and j < len(new):
-        a, b = [old[i]], [new[j]]
+    while i < len(before) and j < len(after):
+        a, b = [i], [j]
         i, j = i + 1, j + 1
         while not _equal(before, a, after, b):
-            if _smaller(before, a, after, b) and i < len(old):
-                a.append(old[i])
+            if _smaller(before, a, after, b) and i < len(before):
+                a.append(i)
                 i += 1
-            elif j < len(new):
-                b.append(new[j])
+            elif j < len(after):
+                b.append(j)
                 j += 1
             else:
                 return None
         found.append(Run(tuple(a), tuple(b)))
-    rest_old, rest_new = old[i:], new[j:]  # sizes 1 at the end join the last run
-    if rest_old or rest_new:
-        if found:
-            last = found.pop()
-            found.append(Run((*last.before, *rest_old), (*last.after, *rest_new)))
-        else:
-            found.append(Run(tuple(rest_old), tuple(rest_new)))
+    rest = Run(tuple(range(i, len(before))), tuple(range(j, len(after))))
+    if rest.before or rest.after:
+        last = found.pop() if found else Run((), ())
+        found.append(Run((*last.before, *rest.before), (*last.after, *rest.after)))
     return found
+
+
+def runs_without_units(before: Shape, after: Shape) -> list[Run] | None:
+    """The same, without dimensions of size 1 that come or go: a run of one dimension on each side stays whole."""
+    found = runs(before, after)
+    if found is None:
+        return None
+    kept = (run if len(run.before) == len(run.after) == 1 else Run(_wide(before, run.before), _wide(after, run.after)) for run in found)
+    return [run for run in kept if run.before or run.after]
+
+
+def _wide(shape: Shape, dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(d for d in dims if shape[d] != 1)
 
 
 def _product(shape: Shape, dims: Sequence[int]) -> tuple[int, tuple[Dim, ...]]:
@@ -92,7 +97,7 @@ def reshape_in_memory(nests: Nests, base: SSAValue, before: Shape, after: Shape)
     """`base` (of shape `before`) in shape `after`: collapse to one dimension a run, then expand."""
     if before == after:
         return base
-    found = runs(before, after, units=True)
+    found = runs(before, after)
     if found is None:
         found = [Run(tuple(range(len(before))), tuple(range(len(after))))]
     if not after:

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from gradir.dialects.types import Dim, Shape, shape_of
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
-from gradir.lowering.convert_nd_to_linalg.reassociation import Run, reshape_in_memory, runs, total
+from gradir.lowering.convert_nd_to_linalg.reassociation import Run, reshape_in_memory, runs_without_units, total
 from gradir.lowering.convert_nd_to_linalg.views import Linear, View, constant, dim
 
 
@@ -24,7 +24,7 @@ def reshape_view(lowering: Lowering, view: View, before: Shape, after: Shape) ->
         return view
     if 0 in before:
         return lowering.whole(lowering.nests.empty(view.element, after), view.element)
-    found = runs(before, after, units=False)
+    found = runs_without_units(before, after)
     reshaped = _through_base(lowering, view, found, before, after) if found is not None else None
     if reshaped is not None:
         return reshaped

@@ -83,22 +83,23 @@ def _link_flows(ops: Sequence[Loops], classes: _Classes) -> bool:
                 continue
             if read is None:
                 return False
-            written = ops[producer].output_loops
-            if not all(classes.join(classes.first[producer] + w, start + r, exact=True) for w, r in zip(written, read)):
-                return False
+            for written, loop in zip(ops[producer].output_loops, read):
+                if loop is None or not classes.join(classes.first[producer] + written, start + loop, exact=True):
+                    return False
         producers[loops.output] = position
     return True
 
 
 def _link_shared_operands(ops: Sequence[Loops], classes: _Classes) -> None:
-    readers: dict[SSAValue, tuple[int, ...]] = {}
+    readers: dict[SSAValue, tuple[int | None, ...]] = {}
     for start, loops in zip(classes.first, ops):
         for value, read in loops.reads:
             if read is None:
                 continue
-            seen = readers.setdefault(value, tuple(start + l for l in read))
-            for a, l in zip(seen, read):
-                classes.join(a, start + l, exact=True)
+            nodes = tuple(None if l is None else start + l for l in read)
+            for a, b in zip(readers.setdefault(value, nodes), nodes):
+                if a is not None and b is not None:
+                    classes.join(a, b, exact=True)
 
 
 def _link_equal_extents(classes: _Classes, match_unnamed: bool) -> None:

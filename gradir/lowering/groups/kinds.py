@@ -109,7 +109,7 @@ def _fastest(ops: Sequence[GroupOp], space: tuple[int, ...]) -> int | None:
         if not o.loops.is_reduction:
             return o.output_dims[-1]
         for _, read in o.loops.reads:
-            if read and len(read) == len(space):
+            if read and read[-1] is not None and len(read) == len(space):
                 return o.dims[read[-1]]
     return space[-1]
 

@@ -12,13 +12,16 @@ from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import arith, linalg
 
 Extent: TypeAlias = int | str | None
 """Trip count of a loop: a number, the name of a size, or None where the text names nothing."""
+
+Read: TypeAlias = tuple[int | None, ...]
+"""The loop that indexes each dimension of an operand, None for a constant index."""
 
 COMBINERS: frozenset[type[Operation]] = frozenset(
     {
@@ -35,8 +38,8 @@ _WIDENINGS = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp)
 class Loops:
     """Facts of one generic, in its own loop numbering.
 
-    `inputs` are the operands that the body uses, with their maps; `reads` the same with the loops that index each dimension, None where
-    an index is anything else than one loop; `captured` the values from outside that the body reads by name
+    `inputs` are the operands that the body uses, with their maps; `reads` the same as loops, None for a map with sums or factors
+    (windows, reversals); `captured` the values from outside that the body reads by name
     (scalars, gathered tensors). `output_loops[d]` is the loop that runs over dimension d of the output. `init` is the scalar that a
     `linalg.fill` put into the output first. `combiner` is the op that joins a reduction's accumulator and its next term.
     """
@@ -45,7 +48,7 @@ class Loops:
     extents: tuple[Extent, ...]
     reduced: tuple[bool, ...]
     inputs: tuple[tuple[SSAValue, AffineMap], ...]
-    reads: tuple[tuple[SSAValue, tuple[int, ...] | None], ...]
+    reads: tuple[tuple[SSAValue, Read | None], ...]
     captured: tuple[SSAValue, ...]
     output: SSAValue
     output_loops: tuple[int, ...]
@@ -60,7 +63,7 @@ class Loops:
 
     @property
     def has_windows(self) -> bool:
-        """True when some input is read at an index that is more than one loop or a constant."""
+        """True when some input is read at an index that is neither one loop nor a constant."""
         return any(loops is None for _, loops in self.reads)
 
 
@@ -73,6 +76,12 @@ def pure_dims(map: AffineMap) -> tuple[int, ...] | None:
     """The dimensions of a map whose results are dimensions and nothing else."""
     found = tuple(e.position for e in map.results if isinstance(e, AffineDimExpr))
     return found if len(found) == len(map.results) else None
+
+
+def _read(map: AffineMap) -> Read | None:
+    if not all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in map.results):
+        return None
+    return tuple(e.position if isinstance(e, AffineDimExpr) else None for e in map.results)
 
 
 def extents_of(type_: Attribute) -> tuple[Extent, ...]:
@@ -99,7 +108,7 @@ def loops_of(op: Operation, fills: Mapping[SSAValue, SSAValue] | None = None) ->
         extents=_extents(op, maps),
         reduced=tuple(t.data is linalg.IteratorType.REDUCTION for t in op.iterator_types.data),
         inputs=inputs,
-        reads=tuple((v, pure_dims(m)) for v, m in inputs),
+        reads=tuple((v, _read(m)) for v, m in inputs),
         captured=_captured(block),
         output=op.results[0] if op.results else destination,
         output_loops=output_loops,
