@@ -41,10 +41,11 @@ FAMILIES: dict[str, str] = {
     "memref": "gradir.reference.memory",
     "bufferization": "gradir.reference.memory",
     "vector": "gradir.reference.vectors",
+    "gpu": "gradir.reference.device",
 }
 """Dialect -> the module whose import registers the meanings of its ops; a plugin adds its own."""
 
-TERMINATORS = {"func.return", "scf.yield", "scf.condition", "scf.reduce", "scf.reduce.return", "linalg.yield", "tensor.yield"}
+TERMINATORS = {"func.return", "scf.yield", "scf.condition", "scf.reduce", "scf.reduce.return", "linalg.yield", "tensor.yield", "gpu.return"}
 
 
 def evaluates(*kinds: type[Operation]) -> Callable[[Implementation], Implementation]:

@@ -214,9 +214,9 @@ def across_block(
     if key not in scratch:
         scratch[key] = launch.workgroup(total.type, warps)
     memory = scratch[key]
-    warp = b.value(divide(b, lane, WARP)[0])
+    warp, within = divide(b, lane, WARP)
     b.op(gpu.BarrierOp)  # the previous use of the memory is over
-    b.op(memref.StoreOp, [total, memory, warp])
+    branch(b, compare(b, "eq", within, 0), lambda c: c.op(memref.StoreOp, [total, memory, c.value(warp)]))
     b.op(gpu.BarrierOp)
     found = b(memref.LoadOp, [memory, b.value(0)], [total.type])
     for k in range(1, warps):

@@ -103,7 +103,7 @@ class DeviceEmitter(ModuleEmitter):
         e.block(block)
         e.line("ret void")
         size = ",".join(str(n) for n in f.known_block_size.get_values()) if f.known_block_size is not None else ""
-        required = f' "nvvm.reqntid"="{size}"' if size else ""
+        required = f' "nvvm.reqntid"="{size}" "nvvm.minctasm"="1"' if size else ""
         self.add_function(f"define ptx_kernel void {symbol(name)}({', '.join(arguments)}) nounwind{required}", e)
 
     def _workgroup(self, name: str, t: Attribute, e: FunctionEmitter) -> Buffer:
