@@ -81,7 +81,8 @@ class Writer:
         elif kind < 0.6:
             self.emit(depth, f"{name} = memref.load %m[%zero] : memref<1xi32>")
         else:
-            a, b = self.value(scope, depth), self.value(scope, depth)
+            a = self.value(scope, depth)
+            b = a if self.rng.random() < 0.2 else self.value(scope, depth)
             self.emit(depth, f"{name} = arith.{self.rng.choice(BINARY)} {a}, {b} : i32")
         return [name]
 
@@ -109,22 +110,35 @@ class Writer:
         yielded = [self.rng.choice((arg, init, self.rng.choice(inner))) for arg, init in zip(args, inits)]
         self.emit(depth + 1, f"scf.yield {', '.join(yielded)} : {types}")
         self.emit(depth, "}")
-        return results
+        return self.rng.sample(results, self.rng.randrange(1, number + 1))  # the others are not used, or by the loop itself
 
     def program(self) -> str:
         self.emit(0, "func.func private @g(%a: i32) -> i32 {")
         scope = self.g_body()
         self.emit(1, f"return {scope} : i32")
         self.emit(0, "}")
-        self.emit(0, "func.func @f(%x: i32, %y: i32, %n: index, %m: memref<1xi32>) -> (i32, i32, i32) {")
+        self.emit(0, "func.func @f(%x: i32, %y: i32, %n: index) -> (i32, i32, i32) {")
         for name, number in (("%zero", 0), ("%one", 1), ("%three", 3)):
             self.emit(1, f"{name} = arith.constant {number} : index")
+        self.emit(1, "%m = memref.alloc() : memref<1xi32>")
+        self.emit(1, "memref.store %x, %m[%zero] : memref<1xi32>")
         scope = self.statements(["%x", "%y"], 1, 10)
         last = self.name()
         self.emit(1, f"{last} = memref.load %m[%zero] : memref<1xi32>")
-        self.emit(1, f"return {self.rng.choice(scope)}, {scope[-1]}, {last} : i32, i32, i32")
+        self.emit(1, f"return {self.digest(scope)}, {scope[-1]}, {last} : i32, i32, i32")
         self.emit(0, "}")
         return "\n".join(self.lines) + "\n"
+
+    def digest(self, scope: list[str]) -> str:
+        """A number that depends on every value of the scope: nothing is dead."""
+        self.emit(1, "%prime = arith.constant 31 : i32")
+        total = "%prime"
+        for value in scope:
+            product, total_ = self.name(), self.name()
+            self.emit(1, f"{product} = arith.muli {total}, %prime : i32")
+            self.emit(1, f"{total_} = arith.addi {product}, {value} : i32")
+            total = total_
+        return total
 
     def g_body(self) -> str:
         self.emit(1, "%g0 = arith.constant 3 : i32")
@@ -140,7 +154,8 @@ def numbers(module, seed: int) -> list[list[int]]:
     found = []
     for n in (0, 1, 2, 5):
         x, y = rng.integers(-(2**31), 2**31, 2).astype(np.int32)
-        results = run(module, "f", [np.array(x), np.array(y), np.array(n), np.array([11], np.int32)])
+        results = run(module, "f", [np.array(x), np.array(y), np.array(n)])
+        assert len(results) == 3
         found.append([int(result.reshape(-1)[0]) for result in results])
     return found
 

@@ -25,7 +25,7 @@ def fold_if(op: Any, folder: Folder) -> Values:
     if not op.results or op.false_region.first_block is None:
         return None
     yields = [region.block.last_op for region in (op.true_region, op.false_region)]
-    same = [a is b and _outside(a, op) for a, b in zip(*(y.operands for y in yields))]
+    same = [a is b for a, b in zip(*(y.operands for y in yields))]  # one value seen by both branches is from outside
     keep = [i for i, result in enumerate(op.results) if not same[i] and result.first_use is not None]
     if len(keep) == len(op.results):
         return None
@@ -114,15 +114,6 @@ def _needed(
         if new == needed:
             return needed
         needed = new
-
-
-def _outside(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined outside of the regions of `op`."""
-    owner = value.owner
-    inner: Operation | None = owner.parent_op() if isinstance(owner, Block) else owner
-    while inner is not None and inner is not op:
-        inner = inner.parent_op()
-    return inner is None
 
 
 def _moved(op: Operation, kind: type[Operation], operands: Sequence[SSAValue], types: Sequence[Attribute], folder: Folder) -> Operation:
