@@ -94,8 +94,8 @@ def sweep_rows(launch: Launch, group: Group, plan: RowPlan) -> None:
     lane, line = launch.thread("x"), launch.thread("y")
     scratch: dict[object, SSAValue] = {}
     needed = [launch.space.produced[k] for k in plan.rows]
-    sweeps = 1 + max((plan.sections[op.key].sweep for op in needed if plan.sections[op.key].form != "row"), default=-1)
     wanted = _needed(launch, plan)
+    sweeps = 1 + max((plan.sections[op.key].sweep for op in wanted if plan.sections[op.key].form != "row"), default=-1)
 
     def row(b: LoopBuilder, r: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
         tile = place(b, launch.space.origin, outer, extents, r)
