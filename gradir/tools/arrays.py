@@ -25,7 +25,7 @@ _NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, "true": True, "fa
 
 
 def read_array(text: str) -> Array:
-    """The array that `text` spells; GradirError GR041 if it spells none."""
+    """The array that `text` spells; GradirError RT050 if it spells none."""
     if text.startswith("@"):
         return _load(text[1:])
     match = _SPEC.fullmatch(text.strip())

@@ -1,0 +1,64 @@
+"""AD0xx: a request for a derivative cannot be met."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gradir.codes.code import Code
+
+autodiff = partial(Code, "autodiff")
+
+AUTODIFF: dict[str, Code] = {
+    "AD001": autodiff(
+        "no derivative rule",
+        meaning="An op on the path from an argument in `wrt` to a wanted result has no derivative rule. A derivative is never guessed.",
+        cause="an op of a plugin without a rule, or an op that the rules do not cover yet; the message names op, place and request.",
+        next_step="register a rule with `gradir.autodiff.registry.vjp`, declare the op with `skip(op, reason)` if its derivative is 0 "
+        "everywhere, or cut the path with `ad.stop_gradient` (Python: `gradir.stop_gradient`).",
+    ),
+    "AD002": autodiff(
+        "bad `wrt`",
+        meaning="`wrt` names arguments of the function by position; each must exist and be a floating-point tensor.",
+        cause="positions counted from 1, or an integer argument such as labels among those to differentiate.",
+        next_step="list positions of floating-point arguments only; convert an argument with `nd.convert` if it should be one.",
+    ),
+    "AD003": autodiff(
+        "the loss is not a real scalar",
+        meaning="`ad.grad` and `ad.value_and_grad` differentiate the first result of the function, a rank-0 floating-point tensor.",
+        cause="a loss that still has one value per row.",
+        next_step="reduce it to a scalar, or use `ad.vjp` with a cotangent for each result.",
+    ),
+    "AD004": autodiff(
+        "no such function",
+        meaning="A request or call names a function that is not in the module, or that has no body.",
+        cause="a misspelt symbol, or a declaration where a definition is needed.",
+        next_step="define the function, with a body, in the same module.",
+    ),
+    "AD005": autodiff(
+        "reverse mode through a data-dependent loop",
+        meaning="An active value passes through `scf.while` or `scf.index_switch`, whose reverse needs a record of a length that nobody "
+        "knows before the run.",
+        cause="`gradir.while_loop` inside a loss.",
+        next_step="use a loop with a trip count (`scf.for`; Python: `gradir.fori_loop`, `gradir.scan`), which may be known at run time "
+        "only, or cut the path with `ad.stop_gradient`.",
+    ),
+    "AD006": autodiff(
+        "recursion",
+        meaning="A function calls itself, or asks for its own derivative, directly or through others.",
+        cause="a helper that takes the gradient of the function it is called from; the error lists the cycle.",
+        next_step="write the repetition as a loop, and the derivative in a function of its own.",
+    ),
+    "AD007": autodiff(
+        "residual of changing size",
+        meaning="What an inner loop saves for its reverse has another size in each iteration of the outer loop, so that no stack "
+        "can hold it.",
+        cause="an inner trip count that depends on the outer loop's index.",
+        next_step="give the inner loop bounds that are computed outside of both loops, and mask the iterations that are too many.",
+    ),
+    "AD008": autodiff(
+        "derivative needs static sizes",
+        meaning="This op's derivative is built for static sizes, or for windows of at most 256 positions.",
+        cause="a product, a convolution or a pooling over a dimension of run-time size.",
+        next_step="make that dimension static, or pad to a static size; other dimensions of the same tensor may stay dynamic.",
+    ),
+}

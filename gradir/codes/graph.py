@@ -1,0 +1,201 @@
+"""GR0xx: the program itself, its text, or a pipeline is wrong. GR1xx: the Python frontend cannot trace it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gradir.codes.code import Code
+
+graph = partial(Code, "graph")
+
+GRAPH: dict[str, Code] = {
+    "GR001": graph(
+        "shapes differ",
+        meaning="Operands do not have the shapes that the op needs. At level 1 the operands of an elementwise op have equal shapes: "
+        "broadcasting is explicit in the IR.",
+        cause="in Python, shapes that numpy's rules do not broadcast either, or a size that an op has to divide.",
+        next_step="compare expected and found in the message; reshape or broadcast one operand (`nd.broadcast` in text).",
+    ),
+    "GR002": graph(
+        "element types differ",
+        meaning="An operand has an element type that the op's definition does not take.",
+        cause="floating-point indices, bitwise ops on floats, arithmetic on booleans.",
+        next_step="convert the operand: `nd.convert` in text, `x.astype(dtype)` in Python.",
+    ),
+    "GR010": graph(
+        "the text does not parse",
+        meaning="The MLIR text has a syntax error at the position shown, or names an op, attribute or type that no dialect defines.",
+        cause="a typing mistake, an op of a plugin that was not loaded, or an op of upstream that is not supported.",
+        next_step="see `gradir-opt --list-dialects`; load the plugin with `--load FILE.py`; `--allow-unregistered-dialect` accepts "
+        "foreign ops.",
+    ),
+    "GR011": graph(
+        "the IR is invalid",
+        meaning="The verifier rejected the module: an op's operands, attributes or regions break the op's own rules, or a value is used "
+        "where its definition does not dominate.",
+        cause="hand-written IR, or IR that another tool produced. If one of our passes produced it, it is our bug.",
+        next_step="the message names the op and shows it; `gradir-opt FILE` lists every error of a file.",
+    ),
+    "GR012": graph(
+        "malformed expectation",
+        meaning="A comment of a test file starts like `// expected-error` but cannot be read.",
+        cause="braces or the offset are missing or misspelt.",
+        next_step="write `// expected-error@+1 {{text}}`; the offset is optional: @+N, @-N, @above, @below, @unknown.",
+    ),
+    "GR020": graph(
+        "run-time size unknown",
+        meaning="A tensor of run-time size is needed where nothing tells the size.",
+        cause="a `?` without a name, or with a name that no argument has.",
+        next_step='name the sizes in the types of the arguments, `tensor<?x64xf32, ["b", ""]>`, or introduce the name with `nd.bind`.',
+    ),
+    "GR021": graph(
+        "bad fusion group",
+        meaning="Loop nests with one `gradir.group` number must form one kernel: a kind that loop generation knows (elementwise, rows, "
+        "contraction), and no path of other ops that leaves the group and comes back.",
+        cause="numbers written or edited by hand, or by a pass of a plugin.",
+        next_step="remove `gradir.group` from these ops and run `fuse`, which writes legal numbers.",
+    ),
+    "GR030": graph(
+        "unknown pass",
+        meaning="A pipeline names a pass or a named pipeline that does not exist.",
+        cause="a typing mistake, or a pass of a plugin that was not loaded.",
+        next_step="`gradir-opt --list-passes` shows all of them; passes of a plugin appear after `--load FILE.py`.",
+    ),
+    "GR031": graph(
+        "pass name taken",
+        meaning="Two passes were registered under one name.",
+        cause="two plugins, or a plugin that wants to replace a pass of ours.",
+        next_step="rename the pass of the plugin. The names of our own passes cannot be taken over.",
+    ),
+    "GR032": graph(
+        "unknown pipeline option",
+        meaning="A named pipeline was given an option that it does not have.",
+        cause="an option of one of its passes, which a named pipeline does not take.",
+        next_step="only `to-structured` has one: `target`, the machine to compile for. Name the passes one by one to give them options; "
+        "`gradir explain to-structured` lists them.",
+    ),
+    "GR033": graph(
+        "bad pass pipeline",
+        meaning="The text of a pipeline cannot be read. It is a list `a,b{x=1 y=2}`, possibly nested: `builtin.module(func.func(cse))`.",
+        cause="a missing bracket or comma; the caret shows where reading stopped.",
+        next_step="quote option values that are not words, numbers or lists.",
+    ),
+    "GR034": graph(
+        "bad option of a pass",
+        meaning="A pass was given an option that it does not have, or a value of another type.",
+        cause="a typing mistake, or a word where a number is expected.",
+        next_step="`gradir explain PASS` shows the options with types and defaults; a dash and an underscore are the same.",
+    ),
+    "GR035": graph(
+        "pass on the wrong op",
+        meaning="A pass runs on one kind of op, its anchor: a module pass cannot run inside `func.func(...)`.",
+        cause="a nested pipeline around a pass that needs to see the whole module.",
+        next_step="move it to the module level of the pipeline. Function passes given there run on every function.",
+    ),
+    "GR036": graph(
+        "plugin does not load",
+        meaning="A file given with `--load`, or an entry point of the group `gradir.plugins`, raised while it was imported.",
+        cause="an exception in the plugin, which the message names, or a missing file.",
+        next_step="run the file with python alone to see the whole traceback.",
+    ),
+    "GR040": graph(
+        "recursive call",
+        meaning="A function calls itself, directly or through others; recursion cannot be inlined, differentiated or fused.",
+        cause="a recursive model in Python, or mutually recursive functions in text.",
+        next_step="write the repetition as a loop: `scf.while`, `scf.for` (Python: `gradir.while_loop`, `gradir.fori_loop`).",
+    ),
+    "GR050": graph(
+        "results of a memref function unknown",
+        meaning="At levels 3 and 4 results are arguments; a public function says which by `gradir.inputs` and `gradir.results`.",
+        cause="level-3 text from elsewhere, without these attributes.",
+        next_step="write the attributes, or compile from the tensor level, where `bufferize` writes them.",
+    ),
+    "GR051": graph(
+        "type without an array",
+        meaning="A public function has an argument or result whose type no array can have.",
+        cause="a type of another dialect, or an element type that numpy lacks, at the boundary of the module.",
+        next_step="make the function private, or convert at its boundary.",
+    ),
+    "GR052": graph(
+        "no such public function",
+        meaning="The function asked for does not exist in the module, is private, or has no body; or none was named and there are several.",
+        cause="a misspelt `--entry`, or a module of private functions only.",
+        next_step="the message lists the public functions; name one of them.",
+    ),
+    "GR060": graph(
+        "no form on buffers",
+        meaning="`bufferize` met an op or a signature that it cannot put on buffers. It takes what the structured level consists of: scf, "
+        "calls of kernels, linalg, and the tensor ops of level 2; functions take tensors and scalars and return tensors.",
+        cause="an op of level 1 that was not lowered, a scalar result, or tensors mixed with memrefs in one function.",
+        next_step="run the whole of `to-structured` first; return a tensor of rank 0 (`tensor.from_elements`) instead of a scalar.",
+    ),
+    "GR061": graph(
+        "call of a function that is no kernel",
+        meaning="Below level 2 functions cannot pass tensors to each other: the only calls left are those of kernels, private functions "
+        "with the attribute `gradir.kernel`.",
+        cause="`inline` did not run before `convert-nd-to-linalg`.",
+        next_step="run `to-structured`, which begins with `inline`.",
+    ),
+    "GR062": graph(
+        "size known too late",
+        meaning="`bufferize` reserves a buffer before the op that fills it runs, and cannot tell the buffer's size there.",
+        cause="a run-time size without a name, made by the op itself.",
+        next_step="give the size a name that an argument's type has, or state it as an operand (`nd.bind`, `nd.empty`).",
+    ),
+    "GR103": graph(
+        "not an array",
+        meaning="A traced function met a value that no tensor can hold. Arrays have elements bool, int8 to int64, uint8 to uint64, "
+        "float16, bfloat16, float32 or float64.",
+        cause="strings, objects, complex numbers or ragged lists among the arguments.",
+        next_step="convert the value with numpy first, or name the argument in `static=`.",
+    ),
+    "GR104": graph(
+        "axis or index out of range",
+        meaning="An axis, an argument number or a static index does not exist in the array.",
+        cause="an off-by-one mistake; negative ones count from the end.",
+        next_step="compare with the shape in the message. Run-time indices are clamped instead.",
+    ),
+    "GR105": graph(
+        "unknown padding",
+        meaning="Padding is 'SAME', 'VALID' or one (low, high) pair per spatial dimension.",
+        cause="one number, or a pair where several dimensions are padded.",
+        next_step="write the pairs out: `padding=((1, 1), (1, 1))`.",
+    ),
+    "GR106": graph(
+        "a scalar is needed",
+        meaning="Predicates are rank-0 booleans, loop bounds rank-0 integers.",
+        cause="a comparison of arrays as the predicate of `cond` or `while_loop`.",
+        next_step="reduce the array first, for example with `gradir.any` or `gradir.all`; `gradir.where` chooses element by element.",
+    ),
+    "GR107": graph(
+        "structure or type changes",
+        meaning="Both branches of a `cond`, and the state of a loop before and after each step, have one structure and equal types.",
+        cause="an integer 0 as the initial value of a float sum, or a shape that grows in the loop.",
+        next_step="convert with `astype` or reshape inside the body, and start with an array of the final type.",
+    ),
+    "GR108": graph(
+        "a loss is one real scalar",
+        meaning="`grad` and `value_and_grad` differentiate a rank-0 floating-point result.",
+        cause="a loss per row, or a loss returned together with other values.",
+        next_step="reduce it (`gradir.mean`), or return `(loss, aux)` with `has_aux=True`.",
+    ),
+    "GR109": graph(
+        "no derivative of this argument",
+        meaning="Only floating-point arguments have derivatives.",
+        cause="`argnums` names labels, indices or a mask.",
+        next_step="choose other `argnums`, or convert with `astype`.",
+    ),
+    "GR110": graph(
+        "array of a finished trace",
+        meaning="An array that was made while another function was traced was used.",
+        cause="a traced value stored in a global, a list or an attribute of an object.",
+        next_step="return it from the traced function instead of storing it.",
+    ),
+    "GR111": graph(
+        "the value of a traced array is not known",
+        meaning="Python's if, while, for, int() and float() need a value, and a traced array has none until the program runs.",
+        cause="control flow that depends on data, inside `jit`, or a print of a number.",
+        next_step="use `gradir.cond`, `gradir.where`, `gradir.fori_loop`, `gradir.while_loop` or `gradir.scan`, or run the function under "
+        "`with gradir.eager():`.",
+    ),
+}

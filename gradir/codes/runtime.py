@@ -1,0 +1,114 @@
+"""RT0xx: a compiled module cannot be loaded, called or run to its end."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gradir.codes.code import Code
+
+runtime = partial(Code, "runtime")
+
+RUNTIME: dict[str, Code] = {
+    "RT001": runtime(
+        "wrong number of inputs",
+        meaning="A compiled function was called with more or fewer arrays than it has inputs.",
+        cause="an argument forgotten, or a nested argument that counts as several arrays.",
+        next_step="`repr(function)` shows its signature.",
+    ),
+    "RT002": runtime(
+        "wrong shape",
+        meaning="An input has another rank or another size than the function was compiled for.",
+        cause="another batch size, or a missing leading dimension.",
+        next_step="reshape it, or compile for that shape; dims written as `?` or as a name accept any size.",
+    ),
+    "RT003": runtime(
+        "wrong element type",
+        meaning="An input has another element type than the function was compiled for. The runtime never converts silently.",
+        cause="numpy's default float64 where the program has float32.",
+        next_step="convert it: `x.astype(...)`.",
+    ),
+    "RT004": runtime(
+        "two sizes for one name",
+        meaning='Dims of the same name (`b` in `tensor<?x64xf32, ["b", ""]>`) must have one size in a call.',
+        cause="arrays of different batches in one call.",
+        next_step="the error says where each size was seen; make them equal.",
+    ),
+    "RT005": runtime(
+        "not an array",
+        meaning="An input is neither an array nor something that can be viewed as one.",
+        cause="a list, None, or a string among the arguments.",
+        next_step="pass a numpy array, a `gradir.runtime.Buffer`, a DLPack exporter or, for rank 0, a Python number.",
+    ),
+    "RT006": runtime(
+        "unusable output array",
+        meaning="An array given in `out=` has another shape or element type, or is read-only, or their number is wrong.",
+        cause="an array of an earlier call with other shapes.",
+        next_step="pass one writable array per result. Any layout is fine, and it may overlap an input: the runtime copies then.",
+    ),
+    "RT007": runtime(
+        "no such function",
+        meaning="The compiled module has no public function of that name.",
+        cause="a misspelt name; private functions are not part of a compiled module.",
+        next_step="the error lists the module's functions.",
+    ),
+    "RT008": runtime(
+        "unknown output size",
+        meaning="A result has a dim whose size is neither static nor the size of a named input dim.",
+        cause="a size that the program computes.",
+        next_step="pass the array to write to: `out=[...]`.",
+    ),
+    "RT010": runtime(
+        "object cannot be linked",
+        meaning="LLVM refused the object code, or a symbol is missing in it.",
+        cause="an object made by another version of LLVM, or a bug.",
+        next_step="compile the module again on this machine; if that fails too, report it.",
+    ),
+    "RT011": runtime(
+        "unreadable manifest",
+        meaning="The artefact has another file format than this version of gradir writes.",
+        cause="it was saved by another version.",
+        next_step="save the module again with this version.",
+    ),
+    "RT012": runtime(
+        "artefact truncated or altered",
+        meaning="The artefact's bytes do not have the hashes that were stored when it was saved.",
+        cause="a copy that stopped half-way, or an edited file.",
+        next_step="copy the file again, or save the module again.",
+    ),
+    "RT013": runtime(
+        "artefact not found",
+        meaning="There is no readable file at the path given to `gradir.runtime.load`.",
+        cause="a path relative to another directory.",
+        next_step="check the path.",
+    ),
+    "RT014": runtime(
+        "compiled for another machine",
+        meaning="The module needs another platform or CPU features that this machine lacks.",
+        cause="an artefact compiled with `target=host` on a newer processor.",
+        next_step="compile with `target=host` here, or for a CPU whose features both machines have (`target=cpu:x86-64-v3`).",
+    ),
+    "RT015": runtime(
+        "target without a runtime",
+        meaning="The runtime loads CPU code only.",
+        cause="`compile_module` with a CUDA target.",
+        next_step="`gradir-translate --to=ptx` writes the PTX of a module for CUDA; compile for `host` to run it here.",
+    ),
+    "RT020": runtime(
+        "assertion failed",
+        meaning="A condition that the program asserts did not hold during the run.",
+        cause="inputs that the program declares illegal.",
+        next_step="the error carries the op's source line and the values of its operands.",
+    ),
+    "RT021": runtime(
+        "out of memory",
+        meaning="The arena, an output or an allocation of the run did not fit into memory.",
+        cause="shapes larger than this machine can hold, or results that are kept alive.",
+        next_step="drop results that are no longer needed, or call `gradir.runtime.memory.trim()`.",
+    ),
+    "RT050": runtime(
+        "cannot read an input array",
+        meaning="An `--input` of `gradir-run` does not spell an array.",
+        cause="a missing type or value, a number outside the type's range, or a shell that removed the brackets.",
+        next_step="write SHAPExTYPE=VALUE (`2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `8xi32=iota`) or @FILE.npy, in quotes.",
+    ),
+}
