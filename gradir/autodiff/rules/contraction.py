@@ -12,7 +12,10 @@ from gradir.dialects.types import shape_of
 
 @vjp(nd.DotGeneralOp)
 def dot_general_vjp(t: TensorBuilder, op: nd.DotGeneralOp, ct: SSAValue) -> tuple[Contribution, ...]:
-    """C = A B: dA = ct B^T, dB = A^T ct, with batch dimensions carried along"""
+    """C = A B: dA = ct B^T, dB = A^T ct, with batch dimensions carried along
+
+    Where C is wider than A and B, the products are taken in C's type and rounded once.
+    """
     lhs, rhs = op.lhs, op.rhs
     lb, rb, lc, rc = (tuple(int(k) for k in a.get_values()) for a in (op.lhs_batch, op.rhs_batch, op.lhs_contract, op.rhs_contract))
     lf = tuple(k for k in range(len(shape_of(lhs))) if k not in lb and k not in lc)
@@ -23,15 +26,15 @@ def dot_general_vjp(t: TensorBuilder, op: nd.DotGeneralOp, ct: SSAValue) -> tupl
     def by_lhs() -> SSAValue:
         # ct[b, l, r] B[b, c, r] -> [b, l, c in the order of rhs]; c is sorted by rhs dimension
         free_of_ct = tuple(range(nb + nl, nb + nl + len(rf)))
-        out = t.dot_general(ct, rhs, (free_of_ct, rf), (batch, rb), element(lhs))
+        out = t.dot_general(ct, t.convert(rhs, element(ct)), (free_of_ct, rf), (batch, rb), element(ct))
         order = [*lb, *lf, *(lc[rc.index(k)] for k in sorted(rc))]
-        return t.transpose(out, [order.index(k) for k in range(len(order))])
+        return t.convert(t.transpose(out, [order.index(k) for k in range(len(order))]), element(lhs))
 
     def by_rhs() -> SSAValue:
         # A[b, l, c] ct[b, l, r] -> [b, c in the order of lhs, r]
         free_of_ct = tuple(range(nb, nb + nl))
-        out = t.dot_general(lhs, ct, (lf, free_of_ct), (lb, batch), element(rhs))
+        out = t.dot_general(t.convert(lhs, element(ct)), ct, (lf, free_of_ct), (lb, batch), element(ct))
         order = [*rb, *(rc[lc.index(k)] for k in sorted(lc)), *rf]
-        return t.transpose(out, [order.index(k) for k in range(len(order))])
+        return t.convert(t.transpose(out, [order.index(k) for k in range(len(order))]), element(rhs))
 
     return (by_lhs, by_rhs)

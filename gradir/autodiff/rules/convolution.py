@@ -28,7 +28,9 @@ def static_shape(op: Any, value: SSAValue) -> tuple[int, ...]:
     shape = shape_of(value)
     sizes = tuple(n for n in shape if isinstance(n, int))
     if len(sizes) != len(shape):
-        raise error_at(op, "this derivative needs static sizes", part="autodiff", code="AD008", expected="static dimensions", found=str(value.type))
+        raise error_at(
+            op, "this derivative needs static sizes", part="autodiff", code="AD008", expected="static dimensions", found=str(value.type)
+        )
     return sizes
 
 
@@ -73,7 +75,7 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
     groups, batch_groups = op.feature_groups.value.data, op.batch_groups.value.data
     lhs_shape, rhs_shape, out_shape = (static_shape(op, v) for v in (op.lhs, op.rhs, op.result))
     rank = len(strides)
-    lhs = op.lhs
+    lhs, wide = op.lhs, element(ct)  # where y is wider than x and w, the products are taken in its type and rounded once
     if batch_groups > 1:
         lhs = batch_to_features(t, lhs, batch_groups)
         groups = batch_groups
@@ -86,19 +88,19 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
 
     def by_lhs() -> SSAValue:
         # w[.., c, (g o)] -> flipped w[.., o, (g c)]
-        w = t.reverse(t.reshape(op.rhs, (*window, per_in, groups, per_out)), range(rank))
+        w = t.reverse(t.reshape(t.convert(op.rhs, wide), (*window, per_in, groups, per_out)), range(rank))
         w = t.transpose(w, (*range(rank), rank + 2, rank + 1, rank))
         w = t.reshape(w, (*window, per_out, groups * per_in))
         pads: list[int] = []
         for k in range(rank):
             low = extent[k] - 1 - padding[2 * k]
             pads += [low, (space[k] - 1) * ld[k] + extent[k] - out_extent[k] - low]
-        out = convolve(t, ct, w, strides=ld, padding=tuple(pads), lhs_dilation=strides, rhs_dilation=rd, groups=groups, elem=element(lhs))
-        return features_to_batch(t, out, batch_groups, lhs_shape) if batch_groups > 1 else out
+        out = convolve(t, ct, w, strides=ld, padding=tuple(pads), lhs_dilation=strides, rhs_dilation=rd, groups=groups, elem=wide)
+        return t.convert(features_to_batch(t, out, batch_groups, lhs_shape) if batch_groups > 1 else out, element(op.lhs))
 
     def by_rhs() -> SSAValue:
         # x[n, .., (g c)] -> x[c, .., (g n)]; ct[n, .., o] -> kernel [.., n, o]; result [c, window, o]
-        x = t.reshape(lhs, (n, *space, groups, per_in))
+        x = t.reshape(t.convert(lhs, wide), (n, *space, groups, per_in))
         x = t.transpose(x, (rank + 2, *range(1, rank + 1), rank + 1, 0))
         x = t.reshape(x, (per_in, *space, groups * n))
         kernel = t.transpose(ct, (*range(1, rank + 1), 0, rank + 1))
@@ -107,8 +109,8 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
             low = padding[2 * k]
             have = (space[k] - 1) * ld[k] + 1 if space[k] else 0
             pads += [low, (window[k] - 1) * rd[k] + out_extent[k] - low - have]
-        out = convolve(t, x, kernel, strides=rd, padding=tuple(pads), lhs_dilation=ld, rhs_dilation=strides, groups=groups, elem=element(op.rhs))
-        return t.transpose(out, (*range(1, rank + 1), 0, rank + 1))
+        out = convolve(t, x, kernel, strides=rd, padding=tuple(pads), lhs_dilation=ld, rhs_dilation=strides, groups=groups, elem=wide)
+        return t.convert(t.transpose(out, (*range(1, rank + 1), 0, rank + 1)), element(op.rhs))
 
     return (by_lhs, by_rhs)
 
@@ -150,7 +152,13 @@ def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> 
 
 
 def spread(
-    t: TensorBuilder, op: Any, ct: SSAValue, window: tuple[int, ...], strides: tuple[int, ...], padding: tuple[int, ...], dilations: tuple[int, ...]
+    t: TensorBuilder,
+    op: Any,
+    ct: SSAValue,
+    window: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilations: tuple[int, ...],
 ) -> SSAValue:
     """The transpose of a windowed sum: a windowed sum of the dilated cotangent."""
     sizes, outs = static_shape(op, op.operand), static_shape(op, op.result)
