@@ -106,8 +106,8 @@ class Writer:
         self.emit(depth, f"{', '.join(results)} = scf.for {index} = {low} to {high} step %one iter_args({carried}) -> ({types}) {{")
         number_of_trip = self.name()
         self.emit(depth + 1, f"{number_of_trip} = arith.index_cast {index} : index to i32")
-        inner = self.statements([*scope, *args, number_of_trip], depth + 1, self.rng.randrange(4))
-        yielded = [self.rng.choice((arg, init, self.rng.choice(inner))) for arg, init in zip(args, inits)]
+        inner = self.statements([*scope[-3:], *args, number_of_trip], depth + 1, self.rng.randrange(1, 5))
+        yielded = [self.rng.choice((arg, init, *self.rng.sample(inner, 4))) for arg, init in zip(args, inits)]
         self.emit(depth + 1, f"scf.yield {', '.join(yielded)} : {types}")
         self.emit(depth, "}")
         return self.rng.sample(results, self.rng.randrange(1, number + 1))  # the others are not used, or by the loop itself
