@@ -14,7 +14,7 @@ from gradir.lowering.convert_nd_to_linalg.nests import Offset
 from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.slices import slice_view
-from gradir.lowering.convert_nd_to_linalg.views import View, dim, dims
+from gradir.lowering.convert_nd_to_linalg.views import View, constant, dim, dims
 
 TO_END = -1
 
@@ -104,17 +104,33 @@ def pad_view(
     part = slice_view(lowering, view, shape, offsets, sizes, [1] * len(shape))
     if sizes == tuple(result):
         return part
-    positions = [part.position_of(d) for d in range(len(shape))]
-    if not part.is_tensor or None in positions or len(part.index) != len(shape):
+    walked = _walked(part, sizes, result)
+    if walked is None:
         part = lowering.whole(lowering.materialized(part, sizes), part.element)
-        positions = list(range(len(shape)))
-    order = sorted(range(len(shape)), key=lambda d: cast("int", positions[d]))  # dimensions in the base's order
-    frame = lowering.materialized(value.over(()), tuple(result[d] for d in order))
-    target: list[Offset] = [places[d] for d in order]
-    base = lowering.nests.insert_slice(
-        cast("SSAValue", part.base), frame, target, tuple(sizes[d] for d in order), [interior[d] + 1 for d in order]
-    )
-    return View(base, part.index, part.element)
+        walked = tuple(range(len(shape)))
+    frame_shape = tuple(1 if d is None else result[d] for d in walked)
+    target: list[Offset] = [0 if d is None else places[d] for d in walked]
+    taken = tuple(1 if d is None else sizes[d] for d in walked)
+    steps = [1 if d is None else interior[d] + 1 for d in walked]
+    frame = lowering.materialized(value.over(()), frame_shape)
+    return View(lowering.nests.insert_slice(cast("SSAValue", part.base), frame, target, taken, steps), part.index, part.element)
+
+
+def _walked(view: View, shape: Shape, result: Shape) -> tuple[int | None, ...] | None:
+    """The dimension that each dimension of the base is (None: it has size 1); None when the view is not such a permutation.
+
+    Dimensions of the value that the base lacks must have size 1 and stay so.
+    """
+    if not view.is_tensor:
+        return None
+    walked: list[int | None] = []
+    for n, form in zip(shape_of(cast("SSAValue", view.base)), view.index):
+        if form.dim is None and not (n == 1 and form == constant(0)):
+            return None
+        walked.append(form.dim)
+    missing = [d for d in range(len(shape)) if d not in walked]
+    plain = len({d for d in walked if d is not None}) == len([d for d in walked if d is not None])
+    return tuple(walked) if plain and all(shape[d] == result[d] == 1 for d in missing) else None
 
 
 @lowers(nd.ConcatenateOp)

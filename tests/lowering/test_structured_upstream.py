@@ -1,0 +1,36 @@
+"""Upstream's `mlir-opt` accepts level 2 as we print it, before and after outlining, for every sample of every op."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from gradir.dialects import nd
+from gradir.ir.passes import PassContext
+from gradir.ir.text import parse_module, print_module
+from gradir.lowering.convert_nd_to_linalg import ConvertNdToLinalg
+from gradir.lowering.fuse import Fuse
+from gradir.lowering.nd_expand import NdExpand
+from gradir.lowering.order_kernels import OrderKernels
+from gradir.lowering.outline_kernels import OutlineKernels
+
+ALLOWED = {"builtin", "func", "scf", "arith", "math", "tensor", "linalg", "affine"}
+MLIR_OPT = shutil.which("mlir-opt-22")
+
+
+@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed")
+def test_mlir_opt_accepts_level_2() -> None:
+    texts: list[str] = []
+    for op in nd.Nd.operations:
+        for sample in op.samples():  # type: ignore[attr-defined]
+            module = parse_module(sample.text)
+            for stage in ((NdExpand(), ConvertNdToLinalg()), (Fuse(), OutlineKernels(), OrderKernels())):
+                for each in stage:
+                    each.apply(module, PassContext())
+                assert {inner.dialect_name() for inner in module.walk()} <= ALLOWED
+                texts.append(f"// {op.name}: {sample.name}\n{print_module(module)}")
+    command = [str(MLIR_OPT), "--allow-unregistered-dialect", "--verify-each", "--split-input-file", "-"]
+    result = subprocess.run(command, input="\n// -----\n".join(texts), text=True, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr[:2000]
