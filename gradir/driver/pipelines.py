@@ -106,9 +106,17 @@ check_order([step.pass_name for step in ROAD])
 check_order([step.pass_name for step in BEFORE_AD])
 
 
+def steps_of(name: str) -> list[Step]:
+    """The stretch of the road that a named pipeline runs."""
+    first, last, _ = PIPELINES[name]
+    stages = list(dict.fromkeys(step.stage for step in ROAD))
+    wanted = stages[stages.index(first) : stages.index(last) + 1]
+    return [step for step in ROAD if step.stage in wanted]
+
+
 def expand_pipeline(name: str, options: Mapping[str, OptionValue] | None = None) -> list[Request]:
     """The passes of a named pipeline; `target` goes to `set-target`. `GradirError` GR032 for an option it lacks."""
-    first, last, known = PIPELINES[name]
+    known = PIPELINES[name][2]
     given = dict(options or {})
     for key in given:
         if key not in known:
@@ -120,6 +128,4 @@ def expand_pipeline(name: str, options: Mapping[str, OptionValue] | None = None)
                 found=key,
                 hint="see `gradir-opt --list-passes`",
             )
-    stages = list(dict.fromkeys(step.stage for step in ROAD))
-    wanted = stages[stages.index(first) : stages.index(last) + 1]
-    return [Request(step.pass_name, given if step.pass_name == "set-target" else {}) for step in ROAD if step.stage in wanted]
+    return [Request(step.pass_name, given if step.pass_name == "set-target" else {}) for step in steps_of(name)]

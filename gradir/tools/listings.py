@@ -1,9 +1,15 @@
-"""What `--list-passes` and `--list-dialects` print."""
+"""What `--list-passes` and `--list-dialects` print, and the options of a pass for `gradir explain` and docs/passes.md."""
 
 from __future__ import annotations
 
+import dataclasses
+from typing import TYPE_CHECKING, NamedTuple
+
 from gradir.driver.passes import PASSES
-from gradir.driver.pipelines import PIPELINES, ROAD
+from gradir.driver.pipelines import PIPELINES, steps_of
+
+if TYPE_CHECKING:
+    from gradir.ir.passes import Pass
 
 
 def list_passes() -> str:
@@ -12,12 +18,29 @@ def list_passes() -> str:
     lines = ["Passes:"]
     lines += [f"  {name:{width}}{summary}" for name, (_, summary) in sorted(PASSES.items())]
     lines += ["", "Named pipelines:"]
-    for name, (first, last, options) in PIPELINES.items():
-        stages = list(dict.fromkeys(step.stage for step in ROAD))
-        wanted = stages[stages.index(first) : stages.index(last) + 1]
-        passes = ",".join(step.pass_name for step in ROAD if step.stage in wanted)
+    for name, (_, _, options) in PIPELINES.items():
+        passes = ",".join(step.pass_name for step in steps_of(name))
         lines.append(f"  {name + ('{' + ' '.join(f'{o}=...' for o in options) + '}' if options else ''):{width}}{passes}")
     return "\n".join(lines) + "\n"
+
+
+class Option(NamedTuple):
+    """One option of a pass: a field of its class."""
+
+    name: str
+    type: str
+    default: str
+
+
+def options_of(kind: type[Pass]) -> list[Option]:
+    """The options of a pass, spelt as in a pipeline."""
+    return [Option(field.name.replace("_", "-"), str(field.type), _default(field)) for field in dataclasses.fields(kind)]
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    if field.default is not dataclasses.MISSING:
+        return repr(field.default)
+    return "(required)" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
 
 
 def list_dialects() -> str:

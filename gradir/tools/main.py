@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from gradir import __version__
 from gradir.driver.passes import PASSES, load_pass
-from gradir.driver.pipelines import PIPELINES, ROAD
+from gradir.driver.pipelines import PIPELINES, steps_of
 from gradir.errors import CODES
+from gradir.tools.listings import options_of
 from gradir.tools.process import OK, USAGE, exit_with
 
 TOOLS = {
@@ -79,10 +79,7 @@ def _page(topic: str) -> str | None:
 
 
 def _pipeline_page(name: str) -> str:
-    first, last, options = PIPELINES[name]
-    stages = list(dict.fromkeys(step.stage for step in ROAD))
-    wanted = stages[stages.index(first) : stages.index(last) + 1]
-    steps = [step for step in ROAD if step.stage in wanted]
+    options, steps = PIPELINES[name][2], steps_of(name)
     width = max(len(step.pass_name) for step in steps) + 2
     lines = [f"{name}: the passes below, in this order", *(f"  {step.pass_name:{width}}{step.why}" for step in steps)]
     return "\n".join(lines) + "\n" + (f"\nOptions: {', '.join(options)}\n" if options else "")
@@ -91,17 +88,10 @@ def _pipeline_page(name: str) -> str:
 def _pass_page(name: str) -> str:
     kind = load_pass(name)
     lines = [f"{name}: {PASSES[name][1]}", "", inspect.cleandoc(kind.__doc__ or "")]
-    fields = dataclasses.fields(kind)
-    if fields:
-        lines += ["", "Options:", *(f"  {f.name}: {f.type} = {_default(f)}" for f in fields)]
+    options = options_of(kind)
+    if options:
+        lines += ["", "Options:", *(f"  {option.name}: {option.type} = {option.default}" for option in options)]
     return "\n".join(lines) + "\n"
-
-
-def _default(field: dataclasses.Field[object]) -> str:
-    factory: Callable[[], object] | object = field.default_factory
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    return repr(factory()) if callable(factory) else "(required)"
 
 
 def _near(word: str, words: Sequence[str]) -> str:
