@@ -103,7 +103,7 @@ def allocate(shape: Sequence[int], dtype: np.dtype[Any], name: str, *, writable:
 
 def holding(array: Array, name: str, *, writable: bool) -> View:
     """A buffer with the elements of `array`."""
-    array = np.ascontiguousarray(array)
+    array = np.ascontiguousarray(array).reshape(array.shape)  # of rank 0 too
     view = allocate(array.shape, array.dtype, name, writable=writable)
     view.allocation.data[:] = np.frombuffer(array.tobytes(), np.uint8)
     view.allocation.defined[:] = True

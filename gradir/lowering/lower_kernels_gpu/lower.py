@@ -16,6 +16,7 @@ from gradir.lowering.lower_kernels_gpu.contraction import lower_contraction
 from gradir.lowering.lower_kernels_gpu.launch import Launch
 from gradir.lowering.lower_kernels_gpu.maps import THREADS, map_op, map_points
 from gradir.lowering.lower_kernels_gpu.rows import plan_rows, sweep_rows
+from gradir.lowering.lower_kernels_gpu.templates import Sequential
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -29,7 +30,7 @@ class _Plan:
 
     source: func.FuncOp
     kept: list[SSAValue] = field(default_factory=list[SSAValue])
-    launches: list[Launch] = field(default_factory=list[Launch])
+    launches: list[Launch | Sequential] = field(default_factory=list["Launch | Sequential"])
 
 
 def lower_module(module: ModuleOp) -> None:
@@ -158,7 +159,8 @@ def _starts_a_reduction(later: Sequence[Operation], target: SSAValue) -> bool:
 
 def _template(source: func.FuncOp) -> _Plan:
     """A kernel that is loops already runs on one thread."""
-    raise NotCovered(f"@{source.sym_name.data}: a kernel of loops")
+    launch = Sequential.of(source)
+    return _Plan(source, launch.kept, [launch])
 
 
 def _host(plan: _Plan, names: Sequence[str]) -> func.FuncOp:
