@@ -26,7 +26,9 @@ from gradir.dialects.types import numpy_dtype
 from gradir.ir.text import print_module
 
 MLIR_OPT, MLIR_TRANSLATE = shutil.which("mlir-opt-22"), shutil.which("mlir-translate-22")
-needs_upstream = pytest.mark.skipif(MLIR_OPT is None or MLIR_TRANSLATE is None, reason="mlir-opt-22 and mlir-translate-22 are not installed")
+needs_upstream = pytest.mark.skipif(
+    MLIR_OPT is None or MLIR_TRANSLATE is None, reason="mlir-opt-22 and mlir-translate-22 are not installed"
+)
 """Marks tests that call upstream's tools."""
 
 _ALIGNMENT = 64

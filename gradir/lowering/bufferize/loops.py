@@ -21,13 +21,20 @@ from xdsl.ir import Block, Operation, SSAValue
 from gradir.dialects.upstream import scf, tensor
 from gradir.lowering.bufferize.contents import Content, Contents, Origin, Read
 from gradir.lowering.bufferize.ownership import Buffer, Ownership, Rotation, Slot
-from gradir.lowering.bufferize.slices import moves_with
+from gradir.lowering.bufferize.slices import constant_of, moves_with
+
+_DEPTH = 4
+"""Loops in a row that hand on an initial value by address; beyond, one starts from a copy. Keeps chains of loops linear."""
 
 
 @dataclass(eq=False, slots=True)
 class Pointer:
-    """What a carried address may point to, besides buffers of its own: contents, each as seen from one of its origins."""
+    """What an address may still point to behind its loop, besides buffers of its own: contents, each as seen from one of its origins.
 
+    `depth`: how many loops in a row may have handed on an initial value.
+    """
+
+    depth: int = 0
     targets: list[tuple[Content, Origin]] = field(default_factory=list[tuple[Content, Origin]])
 
 
@@ -60,7 +67,7 @@ class Loops:
         body = op.body.block
         last = cast("Operation", body.last_op)
         found = [
-            Carried(i, self.contents.content(argument), op.iter_args[i], last.operands[i])
+            Carried(i, self.contents.content(argument), op.iter_args[i], _settled(op, last.operands[i]))
             for i, argument in enumerate(body.args[1:])
             if isinstance(argument.type, TensorType) and last.operands[i] is not argument
         ]
@@ -198,15 +205,19 @@ class Loops:
         if one.mode == "pointer" and one.slot is None:
             return  # as a group, in `_keep_permuted`
         view = self.contents.view(one.initial)
-        if view.content.empty:
+        depth = view.content.pointer.depth + 1 if view.content.pointer is not None else 0
+        if view.content.empty or depth > _DEPTH:
             one.copies_initial = True
             return
         longer = [self.ownership.whole_loop(op, view.origin)]
-        longer += [Read(r.op, r.position, view.origin) for r in one.content.reads if r.origin.block is not one.content.origin.block]
-        if self.ownership.extend(view.content, longer):
-            one.content.pointer.targets.append((view.content, view.origin))
-        else:
+        handed_on = not (isinstance(op, scf.ForOp) and _runs(op))
+        if handed_on:
+            longer += [Read(r.op, r.position, view.origin) for r in one.content.reads if r.origin.block is not one.content.origin.block]
+        if not self.ownership.extend(view.content, longer):
             one.copies_initial = True
+        elif handed_on:
+            one.content.pointer.depth = depth
+            one.content.pointer.targets.append((view.content, view.origin))
 
     def _write_next(self, op: Operation, one: Carried, body: Block) -> None:
         """Let the new value be made in the next buffer of the rotation, if it is made in the body and has no other place."""
@@ -216,6 +227,22 @@ class Loops:
         buffer = self.ownership.buffer(again)
         if buffer.storage is None and all(self.contents.timeline.lift(d, body) is not None for d in buffer.definitions()):
             buffer.storage = Rotation(op, one.index)
+
+
+def _settled(op: scf.ForOp, value: SSAValue) -> SSAValue:
+    """The initial value that `value` is, where it is a carried value of `op` that no step changes."""
+    last = cast("Operation", op.body.block.last_op)
+    while value.owner is op.body.block and (index := op.body.block.args.index(value)) > 0:
+        if last.operands[index - 1] is not value:
+            break
+        value = op.iter_args[index - 1]
+    return value
+
+
+def _runs(op: scf.ForOp) -> bool:
+    """Is there at least one iteration for certain?"""
+    low, high = constant_of(op.lb), constant_of(op.ub)
+    return low is not None and high is not None and low < high
 
 
 def _block_of(value: SSAValue) -> Block:

@@ -29,7 +29,7 @@ from gradir.lowering.bufferize.timeline import LOOPS, Timeline
 JOINS = (scf.ForOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
 """Ops at which values are handed on to carried values, results of branches, outputs."""
 
-_CHAIN = 64
+_CHAIN = 256
 """Inserts that one question looks back over: keeps long chains of inserts linear."""
 
 
@@ -82,9 +82,14 @@ class Buffer:
     segments: list[Segment]
     storage: Storage = None
     parts: list[Part] = field(default_factory=list[Part])
+    longest_part: int = 0
     hosted: list[Buffer] = field(default_factory=list["Buffer"])
     mixed: bool = False
     """True when some members have another shape than `type`."""
+
+    def parts_at(self, start: int, end: int) -> list[Part]:
+        """The parts that are needed somewhere in the interval."""
+        return _overlapping(self.parts, start, end, self.longest_part)
 
     def events(self) -> list[Operation]:
         """Ops at which the memory must exist."""
@@ -168,11 +173,11 @@ class Ownership:
             return False
         joined: list[Segment] = []
         for buffer in small:
-            if any(self._collides(s, joined) or self._collides(s, large.segments) or self._spoils(s, large.parts) for s in buffer.segments):
+            if any(self._collides(s, joined) or self._collides(s, large.segments) or self._spoils(s, large) for s in buffer.segments):
                 return False
             others = [other for other in buffers if other is not buffer and buffer.parts]
             met = (s for other in others for p in buffer.parts for s in _overlapping(other.segments, p.start, p.end))
-            if any(self._spoils(s, buffer.parts) for s in met):
+            if any(self._spoils(s, buffer) for s in met):
                 return False
             for segment in buffer.segments:
                 insort(joined, segment, key=_start)
@@ -182,7 +187,8 @@ class Ownership:
             insort(large.segments, segment, key=_start)
         for buffer in small:
             large.members += buffer.members
-            large.parts += buffer.parts
+            if buffer.parts:
+                large.parts, large.longest_part = buffer.parts, buffer.longest_part
             large.hosted += buffer.hosted
             large.mixed |= _mixes(buffer, large)
             for content in buffer.members:
@@ -208,9 +214,9 @@ class Ownership:
             k += 1
         return False
 
-    def _spoils(self, segment: Segment, parts: Sequence[Part]) -> bool:
-        """Would `segment` write over a part while it is needed?"""
-        return any(not self._keeps(segment, p, p.end) for p in _overlapping(parts, segment.start, segment.end))
+    def _spoils(self, segment: Segment, host: Buffer) -> bool:
+        """Would `segment` write over a part of `host` while it is needed?"""
+        return any(not self._keeps(segment, p, p.end) for p in host.parts_at(segment.start, segment.end))
 
     def _keeps(self, segment: Segment, part: Part, end: int) -> bool:
         """Does the slice of `part`, needed until `end`, survive `segment`?"""
@@ -276,7 +282,7 @@ class Ownership:
         segments = self.lifetime(content, reads)
         others = [s for s in buffer.segments if s.content is not content]
         grown = _grown([s for s in buffer.segments if s.content is content], segments)
-        if any(self._collides(s, others) for s in segments) or any(self._spoils(s, buffer.parts) for s in grown):
+        if any(self._collides(s, others) for s in segments) or any(self._spoils(s, buffer) for s in grown):
             return False
         if isinstance(buffer.storage, Slot):
             part = next(p for p in buffer.storage.host.parts if p.content.buffer is buffer)
@@ -290,12 +296,13 @@ class Ownership:
         assert isinstance(buffer.storage, Slot)
         host = buffer.storage.host
         host.parts = [Part(p.start, max(p.end, end), p.content, p.slice, p.result) if p.content is content else p for p in host.parts]
+        host.longest_part = max(p.end - p.start for p in host.parts)
 
     def _stays(self, host: Buffer, part: Part, start: int, end: int) -> bool:
         """Does the slice of `part` keep its elements from `start` to `end`, after the insert?"""
         if not all(self._keeps(s, part, end) for s in _overlapping(host.segments, start, end)):
             return False
-        return all(p.content is part.content or disjoint(p.slice, part.slice) for p in _overlapping(host.parts, start, end))
+        return all(p.content is part.content or disjoint(p.slice, part.slice) for p in host.parts_at(start, end))
 
     # -- sources of inserts
 
@@ -329,19 +336,21 @@ class Ownership:
             return False
         inner.storage = Slot(insert, host)
         insort(host.parts, part, key=_start)
+        host.longest_part = max(host.longest_part, part.end - part.start)
         host.hosted.append(inner)
         return True
 
     def _untouched(self, insert: tensor.InsertSliceOp, host: Buffer, part: Part, at: int) -> bool:
         """Is the slice neither read nor written by others from the first write of the source to the insert at `at`?"""
         begin, slice_ = part.start, part.slice
-        passed, base = self._versions(insert, host, slice_)
+        passed, base = self._versions(insert, host, slice_, begin)
         for segment in _overlapping(host.segments, begin, at - 1):
             if segment.content is not base and segment.content not in passed:
                 return False
         if base is not None and any(begin <= position <= at for position, _ in base.definitions):
             return False
-        if not all(disjoint(p.slice, slice_) for p in _overlapping(host.parts, begin, at)):
+        pending = host.parts_at(begin, at)
+        if len(pending) > _CHAIN or not all(disjoint(p.slice, slice_) for p in pending):
             return False
         for content in (*passed, *([] if base is None else [base])):
             for read in content.reads:
@@ -355,8 +364,8 @@ class Ownership:
         """Is `op` an insert that changes `host` in place, so that it touches its own slice only?"""
         return isinstance(op, tensor.InsertSliceOp) and self.contents.content(op.result).buffer is host
 
-    def _versions(self, insert: tensor.InsertSliceOp, host: Buffer, slice_: Slice) -> tuple[list[Content], Content | None]:
-        """Going back from the destination of `insert`: the versions made by inserts elsewhere, and the first one that was not."""
+    def _versions(self, insert: tensor.InsertSliceOp, host: Buffer, slice_: Slice, begin: int) -> tuple[list[Content], Content | None]:
+        """Going back from the destination of `insert`: versions made since `begin` by inserts elsewhere, and the first that was not."""
         passed: list[Content] = []
         value = insert.dest
         for _ in range(_CHAIN):
@@ -364,13 +373,13 @@ class Ownership:
             if content.empty:
                 return passed, None
             owner = value.owner
-            if not isinstance(owner, tensor.InsertSliceOp) or owner.parent is not insert.parent:
+            if not isinstance(owner, tensor.InsertSliceOp) or owner.parent is not insert.parent or self.time.start[owner] < begin:
                 return passed, content
-            before = self.contents.content(owner.dest)
+            value = owner.operands[1]  # much faster than `.dest`
+            before = self.contents.content(value)
             if not disjoint(self.contents.slices[owner], slice_) or not (before.empty or before.buffer is host):
                 return passed, content
             passed.append(content)
-            value = owner.dest
         return passed, self.contents.content(value)
 
     def available(self, value: SSAValue, at: Operation, depth: int = 32) -> bool:
@@ -401,9 +410,15 @@ def _start(stretch: Segment | Part) -> int:
 _Stretch = TypeVar("_Stretch", Segment, Part)
 
 
-def _overlapping(stretches: Sequence[_Stretch], start: int, end: int) -> list[_Stretch]:
-    """Those of `stretches` (sorted by start) that meet the interval."""
-    return [s for s in stretches[: bisect_right(stretches, end, key=_start)] if s.end >= start]
+def _overlapping(stretches: Sequence[_Stretch], start: int, end: int, longest: int = 0) -> list[_Stretch]:
+    """Those of `stretches` (sorted by start) that meet the interval; apart from each other, or none of them longer than `longest`."""
+    found: list[_Stretch] = []
+    k = bisect_right(stretches, end, key=_start) - 1
+    while k >= 0 and (stretches[k].end >= start or stretches[k].start >= start - longest):
+        if stretches[k].end >= start:
+            found.append(stretches[k])
+        k -= 1
+    return found
 
 
 def _grown(old: Sequence[Segment], new: Sequence[Segment]) -> list[Segment]:
