@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, i1, i8
 from xdsl.ir import SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, shape_of
+from gradir.dialects.types import element_of, shape_of, tensor
 from gradir.dialects.upstream import tensor as tensors
 from gradir.lowering.convert_nd_to_linalg.elements import lowered
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.views import IOTA, View, dim
+
+PRINTED_AS_LIST = 100
+"""Elements up to which a dense constant is text; longer ones are bytes in hex, which upstream packs into bits for i1."""
 
 
 @lowers(nd.ConstantOp)
@@ -25,10 +29,11 @@ def lower_constant(lowering: Lowering, op: nd.ConstantOp) -> View:
     shape = shape_of(op.result)
     if 0 in shape:
         return lowering.whole(lowering.nests.empty(element, shape), element)
-    type_: Any = lowered(op.result.type)
     data = cast("Any", value).data if isinstance(value, DenseIntOrFPElementsAttr) else BytesAttr(value.array.tobytes())
-    dense = DenseIntOrFPElementsAttr(type_, data)
-    return lowering.whole(lowering.constant(dense), element)
+    stored = i8 if element == i1 and prod(cast("tuple[int, ...]", shape)) > PRINTED_AS_LIST else element
+    type_: Any = tensor(lowered(stored), shape)
+    dense = lowering.constant(DenseIntOrFPElementsAttr(type_, data))
+    return lowering.whole(lowering.nests.cast(dense, stored, element), element)
 
 
 @lowers(nd.IotaOp)

@@ -1,6 +1,6 @@
 """Scalar code inside a loop nest: what each elementwise op does to one element, guarded so that nothing is undefined upstream.
 
-Floats arrive here in f32 or f64 (f16 and bf16 are widened by the nest). Meaning: NUMERICS.md, "Elementwise".
+Floats arrive here in f32 or f64 (f16 and bf16 are widened by the nest). Meaning: docs/numerics.md, "Elementwise".
 """
 
 from __future__ import annotations
