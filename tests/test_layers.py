@@ -1,4 +1,4 @@
-"""Imports go one way: parses every file of the package and compares what it imports with the order of DESIGN.md."""
+"""Imports go one way: parses every file of the package and compares what it imports with the order of docs/architecture.md."""
 
 from __future__ import annotations
 

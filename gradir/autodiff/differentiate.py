@@ -1,9 +1,6 @@
 """`differentiate`: every `ad.*` request becomes a call of a generated level-1 function.
 
-Before: functions may hold `ad.value_and_grad`, `ad.grad`, `ad.vjp`. After: none is left; `@loss.grad_0` and the like stand
-beside `@loss`. Requests inside a callee are resolved before the request on it, so any order of derivative works.
-
-    %l, %dw = ad.value_and_grad @loss(%w, %x) wrt [0] : ...    ==>    %l, %dw = func.call @loss.grad_0(%w, %x) : ...
+The worklist and the checks of requests are here; `reverse/` builds the functions, `rules/` holds the derivatives of the ops.
 """
 
 from __future__ import annotations
@@ -26,11 +23,22 @@ REQUESTS = (ad.ValueAndGradOp, ad.GradOp, ad.VjpOp)
 
 @dataclass(frozen=True)
 class Differentiate(Pass):
-    """Resolve all derivative requests of a module; `strong_zero=false` leaves IEEE products (0 * inf = NaN)."""
+    """Before: level 1, functions may hold `ad.value_and_grad`, `ad.grad`, `ad.vjp`. After: level 1 without them.
+
+    Each request is a call of a generated function that stands beside the one it differentiates, equal requests share it, and
+    `ad.stop_gradient` is gone. Requests inside a callee are resolved before a request on it, so any order of derivative works.
+
+    ```mlir
+    %l, %dw = ad.value_and_grad @loss(%w, %x) wrt [0] : (tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
+    // becomes
+    %l, %dw = func.call @loss.grad_0(%w, %x) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
+    ```
+    """
 
     NAME: ClassVar[str] = "differentiate"
 
     strong_zero: bool = True
+    """In a derivative 0 * d = 0 for every d, infinities and NaN included; false leaves IEEE products (0 * inf = NaN)."""
 
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)

@@ -18,8 +18,6 @@ from gradir.ir.passes import Pass, PassContext
 class NdExpand(Pass):
     """Before: level 1, without `ad` requests. After: no composite and no `ad.stop_gradient` is left.
 
-    `keep` names composites that stay, for a target that has an implementation of its own.
-
     ```mlir
     %1 = nd.gelu %0 approximate : tensor<4xf32>
     // becomes nd.mul, nd.add, nd.tanh and constants
@@ -30,6 +28,7 @@ class NdExpand(Pass):
     ANCHOR: ClassVar[str | None] = None
 
     keep: tuple[str, ...] = ()
+    """Composites that stay (`nd.softmax`), for a target that has an implementation of its own."""
 
     def apply(self, op: Operation, context: PassContext) -> None:
         for inner in list(op.walk()):

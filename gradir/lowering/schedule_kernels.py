@@ -17,9 +17,7 @@ from gradir.lowering.schedules import HEURISTICS, machine_of
 
 @dataclass(frozen=True)
 class ScheduleKernels(Pass):
-    """Kernels get their tile, packing and parallel loops.
-
-    Before: kernels carry their kind, `#kernel.contraction<>`. After: the fields are filled by the heuristic of the kind, for the target of
+    """Before: kernels carry their kind, `#kernel.contraction<>`. After: the fields are filled by the heuristic of the kind, for the target of
     the module; a schedule that already has fields (written by hand or by the tuner) stays as it is.
 
     ```mlir

@@ -15,17 +15,25 @@ from gradir.ir.passes import Pass, PassContext, error_at
 class SetTarget(Pass):
     """Before: any level. After: the module's attribute `gradir.target` names a machine.
 
-    `set-target{target=cpu cpu=znver4}` on `module { }` gives
-    `module attributes {gradir.target = #target.cpu<"znver4", vector = 16, registers = 32>} { }`.
-    Options: `target` is `host`, `cpu` or `cuda` (empty: what the module has, else `host`), `cpu` is LLVM's processor name or a CUDA
-    architecture, `threads` the number of threads. A target that is there already stays; an option that contradicts it is OP042.
+    A target that is there already stays; an option that contradicts it is OP042.
+
+    ```mlir
+    module { }
+    // becomes, by set-target{target=cpu cpu=znver4},
+    module attributes {gradir.target = #target.cpu<"znver4", vector = 16, registers = 32>} { }
+    ```
     """
 
     NAME: ClassVar[str] = "set-target"
 
     target: str = ""
+    """`host`, `cpu` or `cuda`, or with the processor `cpu:znver4`, `cuda:sm_90`; empty: what the module has, else `host`."""
+
     cpu: str = ""
+    """LLVM's name of the processor, or a CUDA architecture."""
+
     threads: int = 0
+    """Threads to schedule for; 0: all that the machine has."""
 
     def apply(self, op: Operation, context: PassContext) -> None:
         present = op.attributes.get(TARGET_ATTRIBUTE)

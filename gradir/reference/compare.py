@@ -1,4 +1,4 @@
-"""When are two results equal? NUMERICS, "Comparison".
+"""When are two results equal? docs/numerics.md, "Comparison".
 
 Integers, booleans, indices and moved data: exactly; NaN equals NaN. A float lies within its tolerance, which `expectations` takes from runs
 with perturbed rounding (see `noise`). An element that depends on a comparison closer than the error of its operands is counted, not
@@ -46,7 +46,7 @@ class Difference:
 
 
 def expectations(module: ModuleOp, entry: str, inputs: Sequence[Array | None], *, samples: int = 4, seed: int = 0) -> list[Expectation]:
-    """What `@entry` gives on `inputs`, with the tolerance that NUMERICS grants to any other way of computing it."""
+    """What `@entry` gives on `inputs`, with the tolerance that docs/numerics.md grants to any other way of computing it."""
     values = run(module, entry, inputs, seed=seed)
     shapes = [value.shape for value in values]
     runs = [run(module, entry, inputs, seed=seed, watch=Noise(seed * 1000 + k), result_shapes=shapes) for k in range(samples)]

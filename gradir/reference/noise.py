@@ -2,7 +2,7 @@
 
 This is Monte Carlo arithmetic (D. S. Parker, 1997): the spread of a few such runs gives each element of each result the scale of the errors
 that any correct way of computing it may show, through branches, loops and cancellation alike. An integer that changes between runs depends
-on a comparison, a floor or an argmax closer than its operands' error. Bounds: NUMERICS, "Reductions and composites", "accuracy".
+on a comparison, a floor or an argmax closer than its operands' error. Bounds: docs/numerics.md, "Reductions and composites", "accuracy".
 
 Results that are exact, whoever computes them, stay untouched: moved data, comparisons, sums of small integers, `x - x`.
 """

@@ -12,6 +12,7 @@ from gradir.dialects import nd
 from gradir.dialects.facets import EVALUATE, SAMPLES, Cell, Facet, OpClass, facet_table, samples_of
 from gradir.dialects.nd.base import Sample
 from gradir.lowering.convert_nd_to_linalg import RULES
+from gradir.tools.docs_page import write_page
 
 TARGET = Path("docs/ops.md")
 
@@ -66,10 +67,7 @@ def _section(op: OpClass, row: dict[str, Cell]) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page to the file named first, docs/ops.md by default."""
-    target = Path(arguments[0]) if arguments else TARGET
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page(), encoding="utf-8")
-    return 0
+    return write_page(page(), arguments, TARGET)
 
 
 if __name__ == "__main__":

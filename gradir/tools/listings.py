@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import itertools
+import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradir.driver.passes import PASSES
@@ -30,11 +34,24 @@ class Option(NamedTuple):
     name: str
     type: str
     default: str
+    summary: str
 
 
 def options_of(kind: type[Pass]) -> list[Option]:
-    """The options of a pass, spelt as in a pipeline."""
-    return [Option(field.name.replace("_", "-"), str(field.type), _default(field)) for field in dataclasses.fields(kind)]
+    """The options of a pass, spelt as in a pipeline; a field's summary is the string under it in the class."""
+    fields = dataclasses.fields(kind)
+    summaries = _summaries(kind) if fields else {}
+    return [Option(f.name.replace("_", "-"), str(f.type), _default(f), summaries.get(f.name, "")) for f in fields]
+
+
+def _summaries(kind: type[Pass]) -> dict[str, str]:
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(definition, ast.ClassDef)
+    found: dict[str, str] = {}
+    for field, text in itertools.pairwise(definition.body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
+            found[field.target.id] = inspect.cleandoc(str(ast.literal_eval(text.value)))
+    return found
 
 
 def _default(field: dataclasses.Field[object]) -> str:

@@ -6,13 +6,14 @@ import difflib
 import importlib
 import inspect
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from gradir import __version__
 from gradir.driver.passes import PASSES, load_pass
 from gradir.driver.pipelines import PIPELINES, steps_of
 from gradir.errors import CODES
-from gradir.tools.listings import options_of
+from gradir.tools.listings import Option, options_of
 from gradir.tools.process import OK, USAGE, exit_with
 
 TOOLS = {
@@ -90,8 +91,13 @@ def _pass_page(name: str) -> str:
     lines = [f"{name}: {PASSES[name][1]}", "", inspect.cleandoc(kind.__doc__ or "")]
     options = options_of(kind)
     if options:
-        lines += ["", "Options:", *(f"  {option.name}: {option.type} = {option.default}" for option in options)]
+        lines += ["", "Options:", *map(_option_line, options)]
     return "\n".join(lines) + "\n"
+
+
+def _option_line(option: Option) -> str:
+    line = f"  {option.name}: {option.type} = {option.default}"
+    return line + textwrap.indent("\n" + option.summary, "      ") if option.summary else line
 
 
 def _near(word: str, words: Sequence[str]) -> str:

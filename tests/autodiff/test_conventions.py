@@ -1,4 +1,4 @@
-"""NUMERICS, "Derivatives": one test per row, run by the reference evaluator and by the compiled program."""
+"""docs/numerics.md, "Derivatives": one test per row, run by the reference evaluator and by the compiled program."""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

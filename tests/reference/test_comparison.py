@@ -1,4 +1,4 @@
-"""NUMERICS, "Comparison": what is exact, how wide a tolerance is, what is not compared."""
+"""docs/numerics.md, "Comparison": what is exact, how wide a tolerance is, what is not compared."""
 
 from __future__ import annotations
 

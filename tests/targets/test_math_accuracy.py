@@ -1,6 +1,6 @@
 """expand-math against numpy's long double: accuracy in ulp over the domain, special cases, every target's symbols.
 
-Bounds are those of NUMERICS.md: 2 ulp for f32 exp, log, pow, tanh, erf, sin, cos; 4 ulp for f64 and the rest.
+Bounds are those of docs/numerics.md: 2 ulp for f32 exp, log, pow, tanh, erf, sin, cos; 4 ulp for f64 and the rest.
 """
 
 from __future__ import annotations

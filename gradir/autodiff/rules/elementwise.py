@@ -1,4 +1,4 @@
-"""Derivatives of elementwise ops. Conventions at kinks and singular points: NUMERICS, "Derivatives".
+"""Derivatives of elementwise ops. Conventions at kinks and singular points: docs/numerics.md, "Derivatives".
 
 Every product of a cotangent with a local derivative is strong (0 * inf = 0), so that a branch not taken cannot poison.
 """

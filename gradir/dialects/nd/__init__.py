@@ -1,4 +1,4 @@
-"""Level 1: value-semantic ops on `tensor<...>`; what a model means, before any loop. One file per family; meaning in NUMERICS terms per op.
+"""Level 1: value-semantic ops on `tensor<...>`; what a model means, before any loop. One file per family; meaning: docs/numerics.md.
 
 Signless integers are signed, `uiN` unsigned. Shapes of elementwise operands are equal: broadcasting is an op of its own.
 """

@@ -1,7 +1,7 @@
 """Composites: ops with a name of their own that primitives can express.
 
 They keep their identity until `nd-expand`, so that a target may take them whole; `decompose` is their expansion, which autodiff uses
-too. They compute in f32 at least inside and round once at the end. Meaning: NUMERICS.md, "Reductions and composites".
+too. They compute in f32 at least inside and round once at the end. Meaning: docs/numerics.md, "Reductions and composites".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Contractions: `nd.dot_general`, every product of two tensors that sums over shared dimensions.
 
-Meaning: NUMERICS.md, row `dot_general, conv`: products and sums in f32 at least, K = 0 gives 0.
+Meaning: docs/numerics.md, row `dot_general, conv`: products and sums in f32 at least, K = 0 gives 0.
 """
 
 from __future__ import annotations

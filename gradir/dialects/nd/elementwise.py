@@ -1,6 +1,6 @@
 """Elementwise ops: `result[i] = f(operands[i])` for every index i; all operands have one shape.
 
-Meaning: NUMERICS.md, "Elementwise". f16 and bf16 are computed in f32 and rounded once.
+Meaning: docs/numerics.md, "Elementwise". f16 and bf16 are computed in f32 and rounded once.
 """
 
 from __future__ import annotations

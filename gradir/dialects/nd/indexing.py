@@ -1,6 +1,6 @@
 """Ops whose positions are values: gather, scatter, dynamic slices, and the in-bounds forms that loops use.
 
-Meaning: NUMERICS.md, "Shape, indexing, order": starts and gathered indices are clamped, scattered updates outside are dropped.
+Meaning: docs/numerics.md, "Shape, indexing, order": starts and gathered indices are clamped, scattered updates outside are dropped.
 """
 
 from __future__ import annotations

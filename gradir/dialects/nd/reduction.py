@@ -1,6 +1,6 @@
 """Reductions: `result[rest] = fold of operand[rest, dims]`; the reduced dimensions are dropped.
 
-Meaning: NUMERICS.md, "Reductions and composites" (empty axes, accumulation, accuracy).
+Meaning: docs/numerics.md, "Reductions and composites" (empty axes, accumulation, accuracy).
 """
 
 from __future__ import annotations

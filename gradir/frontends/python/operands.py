@@ -51,7 +51,7 @@ def as_array(x: Any, dtype: np.dtype[Any] | None = None) -> Array:
 
 
 def astype(x: Any, dtype: Any) -> Array:
-    """Elements converted; NUMERICS "Types and rounding" says how."""
+    """Elements converted; docs/numerics.md "Types and rounding" says how."""
     x = as_array(x)
     elem = element_type(np.dtype(dtype) if not isinstance(dtype, str) or dtype != "bfloat16" else promotion.BFLOAT16)
     return x if elem == x.type.element_type else apply(nd.ConvertOp, [x], tensor(elem, shape_of(x.type)))

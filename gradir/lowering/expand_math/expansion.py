@@ -77,7 +77,7 @@ class ExpandMath(Pass):
     """Before: level 4. After: the only math ops are those of `NATIVE` that the target has; no library call is needed.
 
     `%e = math.exp %x : vector<8xf32>` becomes a reduction by ln 2, a polynomial (`math.fma`), and a scaling by 2^n through integer ops.
-    f16 and bf16 are computed in f32 and rounded once. Accuracy: NUMERICS.md, "Elementwise".
+    f16 and bf16 are computed in f32 and rounded once. Accuracy: docs/numerics.md, "Elementwise".
     """
 
     NAME: ClassVar[str] = "expand-math"

@@ -106,7 +106,7 @@ def cbrt(x: Expression) -> Expression:
 
 
 def integer_power(base: Expression, exponent: Expression) -> Expression:
-    """base^exponent by repeated squaring, wrapping; a negative exponent gives 0 unless the base is 1 or -1 (NUMERICS.md)."""
+    """base^exponent by repeated squaring, wrapping; a negative exponent gives 0 unless the base is 1 or -1 (docs/numerics.md)."""
     one = base.of(1)
     magnitude = exponent.lt(0).select(0 - exponent, exponent)
     result, _, _ = while_any([one, base, magnitude], lambda v: v[2].ne(0), lambda v: [

@@ -1,7 +1,7 @@
 """Kind `loops`, and the way out for every other kind: one op after the other, each as a plain nest of loops.
 
 Takes any affine maps, element types, ranks and sizes. Parallel loops are outside, reduced ones inside with the accumulator in a register.
-The loop of the output's last dimension runs over vectors when that pays; f32 sums that are long add in f64 (NUMERICS: at most 32
+The loop of the output's last dimension runs over vectors when that pays; f32 sums that are long add in f64 (docs/numerics.md: at most 32
 additions in a row on an f32 accumulator). Temporaries become scratch memory.
 """
 

@@ -35,9 +35,7 @@ _GPU_GENERATORS = "gradir.lowering.lower_kernels_gpu"
 
 @dataclass(frozen=True)
 class LowerKernels(Pass):
-    """Kernels in buffer form become loops.
-
-    Before: private functions with `gradir.kernel` hold `linalg` ops on memrefs. After: they hold `scf`, `vector`, `memref`, `arith` and
+    """Before: private functions with `gradir.kernel` hold `linalg` ops on memrefs. After: they hold `scf`, `vector`, `memref`, `arith` and
     `math` only, under the same name and signature. A linalg op outside of kernels (in a template, in an entry) becomes plain loops.
 
     ```mlir

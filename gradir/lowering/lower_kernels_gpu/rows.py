@@ -182,7 +182,7 @@ def _sweep(
 
 
 def adds_widely(op: BoundOp, length: int | None, lanes: int) -> bool:
-    """Would a lane add more than 32 f32 terms in a row? Then it adds in f64 (NUMERICS.md)."""
+    """Would a lane add more than 32 f32 terms in a row? Then it adds in f64 (docs/numerics.md)."""
     joined = op.combination
     return joined is not None and joined.sums_floats and op.element == f32 and (length is None or length > LONGEST_F32_SUM * lanes)
 

@@ -9,7 +9,7 @@ from gradir.lowering.groups import Group
 from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
 
 ACCUMULATORS = 4
-"""Registers per accumulator of a long row: latency 4, two additions a cycle, and 32 lanes bound the additions in a row (NUMERICS)."""
+"""Registers per accumulator of a long row: latency 4, two additions a cycle; 32 lanes bound the additions in a row (docs/numerics.md)."""
 PARALLEL_ELEMENTS = 1 << 19
 UNKNOWN = 512
 

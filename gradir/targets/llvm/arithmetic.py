@@ -1,6 +1,6 @@
 """`arith` and the `math` ops that targets have, elementwise on scalars and on the rows of vectors.
 
-f16 and bf16 arithmetic runs in f32 with one rounding per op (NUMERICS.md), conversions included in `halves`.
+f16 and bf16 arithmetic runs in f32 with one rounding per op (docs/numerics.md), conversions included in `halves`.
 """
 
 from __future__ import annotations

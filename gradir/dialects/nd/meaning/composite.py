@@ -1,4 +1,4 @@
-"""Meaning of the composites, computed in f64 whatever their type and rounded once (NUMERICS.md, "Reductions and composites")."""
+"""Meaning of the composites, computed in f64 whatever their type and rounded once (docs/numerics.md, "Reductions and composites")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meaning of the elementwise ops (NUMERICS.md, "Elementwise")."""
+"""Meaning of the elementwise ops (docs/numerics.md, "Elementwise")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meaning of the ops whose positions are values (NUMERICS.md, "Shape, indexing, order")."""
+"""Meaning of the ops whose positions are values (docs/numerics.md, "Shape, indexing, order")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meaning of the reductions (NUMERICS.md, "Reductions and composites")."""
+"""Meaning of the reductions (docs/numerics.md, "Reductions and composites")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions between element types with one rounding each (NUMERICS.md, "Types and rounding").
+"""Conversions between element types with one rounding each (docs/numerics.md, "Types and rounding").
 
 numpy and ml_dtypes round f64 and i64 to bf16 twice (through f32) and leave float to integer out of range undefined; here both are defined.
 """
