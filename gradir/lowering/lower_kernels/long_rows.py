@@ -4,6 +4,7 @@ A sweep runs over blocks of the row. Within a block every accumulator is one vec
 in a row; blocks are joined in a scalar, which is f64 for long f32 sums (docs/numerics.md). What a later sweep needs of an earlier one
 is computed again, or kept in a row of scratch memory when it is costly. Accumulators over all rows that keep the row's positions are a
 row of scratch.
+"""
 
 from __future__ import annotations
 
