@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradir.codes import CODES, Code
+from gradir.errors import CODES, Code
 from gradir.tools.docs_page import write_page
 
 TARGET = Path("docs/errors.md")
