@@ -82,8 +82,16 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     height = 1 if row is None else tile[0]
     pack = 1 in schedule.field("pack") and n not in used_a
     dots = not pack and n not in used_a and stride_along(core.inputs[b], n) != 1 and suits_dots(core, k)
+    if pack:
+        k = _ordered(core, a, k)
     k_block = 0 if dots or parallel is not None else _k_block(space, k, schedule.field("block"))
     return Plan(space, core, epilogue, a, b, n, row, around, rows_around, k, height, tile[1], pack, parallel, dots, k_block)
+
+
+def _ordered(core: BoundOp, a: int, k: tuple[int, ...]) -> tuple[int, ...]:
+    """The k loops in the order in which the unpacked operand lies in memory: its fastest one innermost."""
+    strides = {d: stride_along(core.inputs[a], d) for d in k}
+    return tuple(sorted(k, key=lambda d: -abs(strides[d] or 0))) if None not in strides.values() else k
 
 
 def _k_block(space: Space, k: Sequence[int], block: Sequence[int]) -> int:

@@ -2,7 +2,7 @@
 
 Four forms, by where the vector dimension (the one that lies side by side in memory) is and how long it is:
 
-- columns (here): nothing is reduced along it: a strip of columns goes down all rows with its accumulators in registers;
+- columns: nothing is reduced along it: accumulators for strips of columns;
 - lanes (here): it counts rows: every lane is a row, reductions need no shuffles;
 - short rows: a row fits in a few registers: rows are straight-line code;
 - long rows: a row is swept once for every reduction that later ops wait for.
@@ -16,6 +16,7 @@ from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, compute
 from gradir.lowering.lower_kernels.bodies import is_polynomial
 from gradir.lowering.lower_kernels.builder import LoopBuilder
+from gradir.lowering.lower_kernels.columns import lower_columns
 from gradir.lowering.lower_kernels.long_rows import lower_long_rows
 from gradir.lowering.lower_kernels.rows_loops import accumulate, closure, rows_loop, store
 from gradir.lowering.lower_kernels.rows_plan import RowsPlan, make_plan
@@ -35,7 +36,7 @@ def lower_rows(kernel: Kernel, group: Group, machine: Machine) -> None:
     if plan.vector in plan.outer:
         _lanes(plan)
     elif not plan.has("row", "reduce_inner", "scalar") and all(plan.keeps_inner(op) for op, s in plan.ops if s.form == "reduce_outer"):
-        _columns(plan)
+        lower_columns(plan, machine.l1)
     elif plan.inner == (plan.vector,) and isinstance(extent, int) and extent <= _short_registers(plan) * plan.lanes:
         lower_short_rows(plan)
     else:
@@ -45,44 +46,6 @@ def lower_rows(kernel: Kernel, group: Group, machine: Machine) -> None:
 def _short_registers(plan: RowsPlan) -> int:
     polynomial = any(is_polynomial(op.op) for op, s in plan.ops if s.form in ("full", "reduce_inner", "reduce_outer"))
     return SHORT_POLYNOMIAL_REGISTERS if polynomial else SHORT_REGISTERS
-
-
-def _columns(plan: RowsPlan) -> None:
-    """Strips of columns: for each, all rows with the accumulators in registers, then the ops that wait for them."""
-    accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
-    around = [d for d in plan.inner if d != plan.vector]
-    lanes = plan.lanes * 2 if len(plan.space.ops) <= 6 else plan.lanes
-
-    def strip(b: LoopBuilder, tile: Tile) -> None:
-        starts = [plan.start(b, op, tile, plan.wide(op)) for op in accumulating]
-        totals = rows_loop(b, list(plan.outer), plan, tile, starts, row)
-        known = {op.key: plan.finish(b, op, total, plan.wide(op)) for op, total in zip(accumulating, totals)}
-        after = [op for op, s in plan.ops if s.after_rows]
-        for op in after:
-            known[op.key] = compute(b, plan.kernel, op, tile, known)
-        store(b, [*accumulating, *after], tile, known)
-
-    def row(b: LoopBuilder, tile: Tile, carried: list[SSAValue]) -> list[SSAValue]:
-        known: dict[SSAValue, SSAValue] = {}
-        totals = list(carried)
-        full = [op for op, s in plan.ops if s.form == "full"]
-        for op, section in plan.ops:
-            if section.form == "full":
-                known[op.key] = compute(b, plan.kernel, op, tile, known)
-            elif section.form == "reduce_outer":
-                position = accumulating.index(op)
-                totals[position] = accumulate(b, plan, op, totals[position], tile, known)
-        store(b, full, tile, known)
-        return totals
-
-    extent = plan.space.extents[plan.vector]
-    nest(
-        plan.kernel.b,
-        around,
-        plan.space,
-        plan.space.origin,
-        lambda c, at: strips(c, at, plan.vector, 0, extent, lanes, strip),
-    )
 
 
 def _lanes(plan: RowsPlan) -> None:

@@ -19,6 +19,8 @@ PARALLEL_WORK = 8_000_000
 """Multiply-adds from which on a second thread pays."""
 K_BLOCK = 128
 """Steps of k between visits of few results in memory, where the operands do not stay in L2."""
+SKINNY, SKINNY_K_BLOCK = 8, 16
+"""Up to so many rows the column operand is read once from memory: in bands of so many of its rows, side by side."""
 CONFLICT_BYTES = 512
 PAGE_BYTES = 2048
 
@@ -87,15 +89,30 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     wide = columns > tile[1] and scattered
     pack = [1] if last in column_dims and (rows >= 32 and wide if contiguous else rows >= 8) else []
     work = prod(extents)
-    parallel: list[int] = []
-    if machine.threads > 1 and work >= PARALLEL_WORK:
-        order = [*roles.batch, *([last] if last is not None and columns // tile[1] >= 2 * machine.threads else []), *rows_dims]
-        parallel = [d for d in order if extents[d] >= 2 * machine.threads][:1]
-    block: list[int] = []
-    operands = depth * (rows + columns) * size
-    if not parallel and depth >= 4 * K_BLOCK and operands > machine.l2 // 2 and rows * columns * size <= machine.l2 // 2:
-        block = [0, 0, K_BLOCK]
+    parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
+    block = [] if parallel else _block(machine, depth, rows, prod(extents[d] for d in column_dims), size, bool(pack))
     return ContractionAttr.of(tile=tile, block=block, pack=pack, parallel=parallel)  # pyright: ignore[reportReturnType]  `of` makes its own class
+
+
+def _parallel(
+    group: Group, extents: list[int], machine: Machine, rows: tuple[int, ...], columns: tuple[int, ...], last: int | None, width: int
+) -> list[int]:
+    """The outermost loop with enough iterations for the threads: batches, further columns, panels of columns, then rows."""
+    assert group.contraction is not None
+    if machine.threads == 1:
+        return []
+    around = [d for d in columns if d != last]
+    panels = [last] if last is not None and extents[last] // width >= 2 * machine.threads else []
+    order = [*group.contraction.batch, *around, *panels, *rows]
+    return [d for d in order if extents[d] >= 2 * machine.threads][:1]
+
+
+def _block(machine: Machine, depth: int, rows: int, columns: int, size: int, packed: bool) -> list[int]:
+    """[0, 0, steps of k between visits of the results in memory], where operands do not stay in the cache between two uses."""
+    if rows <= SKINNY and not packed and depth * columns * size > machine.l2:
+        return [0, 0, SKINNY_K_BLOCK]
+    far = depth * (rows + columns) * size > machine.l2 // 2
+    return [0, 0, K_BLOCK] if far and depth >= 4 * K_BLOCK and rows * columns * size <= machine.l2 // 2 else []
 
 
 def _is_last_dim(dims: tuple[int, ...], operand: tuple[object, object], dim: int | None) -> bool:

@@ -1,0 +1,116 @@
+"""`rows` kernels that reduce nothing along the vector dimension: accumulators for strips of columns.
+
+A small array: each strip goes down all rows with its accumulators in registers. A large one, whose rows lie pages apart: bands of a few
+rows are walked strip by strip, and what a band adds up to goes into a row of scratch accumulators, so that memory is read in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import f64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from gradir.lowering.lower_kernels.binding import BoundOp, compute
+from gradir.lowering.lower_kernels.bodies import combine, widened
+from gradir.lowering.lower_kernels.builder import LoopBuilder
+from gradir.lowering.lower_kernels.rows_loops import rows_loop, store
+from gradir.lowering.lower_kernels.rows_plan import RowsPlan, joined
+from gradir.lowering.lower_kernels.strips import each, nest, strips
+from gradir.lowering.lower_kernels.tiles import Operand, Tile, read, write
+from gradir.lowering.schedules.machine import element_bytes
+
+BAND_ROWS = 16
+"""Rows of a band: additions in a row on one f32 accumulator, and streams that the prefetcher follows."""
+LONGEST_ROW = 1 << 14
+"""Elements of a row of scratch accumulators."""
+
+
+def lower_columns(plan: RowsPlan, l1: int) -> None:
+    """Build the whole kernel into `plan.kernel.b`."""
+    accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
+    rows, extent = [plan.space.extents[d] for d in plan.outer], plan.space.extents[plan.vector]
+    one_loop = len(rows) == 1 and plan.inner == (plan.vector,)
+    known = isinstance(extent, int) and extent <= LONGEST_ROW and isinstance(rows[0], int)
+    if one_loop and known and rows[0] * extent * element_bytes(accumulating[0].element) > 2 * l1:  # pyright: ignore
+        _bands(plan, accumulating)
+    else:
+        _strips(plan, accumulating)
+
+
+def _row(plan: RowsPlan, accumulating: list[BoundOp], wide: Callable[[BoundOp], bool]) -> Callable[..., list[SSAValue]]:
+    """One row of a strip: full values are computed and stored, accumulators joined with their terms."""
+    full = [op for op, s in plan.ops if s.form == "full"]
+
+    def row(b: LoopBuilder, tile: Tile, carried: list[SSAValue]) -> list[SSAValue]:
+        known: dict[SSAValue, SSAValue] = {}
+        totals = list(carried)
+        for op, section in plan.ops:
+            if section.form == "full":
+                known[op.key] = compute(b, plan.kernel, op, tile, known)
+            elif section.form == "reduce_outer":
+                position = accumulating.index(op)
+                term = b.splat(plan.term(b, op, tile, known), tile.type(op.element))
+                totals[position] = combine(b, joined(op).combiner, totals[position], widened(b, term, wide(op)))
+        store(b, full, tile, known)
+        return totals
+
+    return row
+
+
+def _finish(plan: RowsPlan, b: LoopBuilder, tile: Tile, known: dict[SSAValue, SSAValue]) -> None:
+    """The ops that wait for all rows, given the finished reductions of one strip; store both."""
+    after = [op for op, s in plan.ops if s.after_rows]
+    for op in after:
+        known[op.key] = compute(b, plan.kernel, op, tile, known)
+    store(b, [*(op for op, s in plan.ops if s.form == "reduce_outer"), *after], tile, known)
+
+
+def _strips(plan: RowsPlan, accumulating: list[BoundOp]) -> None:
+    lanes = plan.lanes * 2 if len(plan.space.ops) <= 6 else plan.lanes
+    row = _row(plan, accumulating, plan.wide)
+
+    def strip(b: LoopBuilder, tile: Tile) -> None:
+        starts = [plan.start(b, op, tile, plan.wide(op)) for op in accumulating]
+        totals = rows_loop(b, list(plan.outer), plan, tile, starts, row)
+        _finish(plan, b, tile, {op.key: plan.finish(b, op, t, plan.wide(op)) for op, t in zip(accumulating, totals)})
+
+    extent = plan.space.extents[plan.vector]
+    around = [d for d in plan.inner if d != plan.vector]
+    b = plan.kernel.b
+    nest(b, around, plan.space, plan.space.origin, lambda c, at: strips(c, at, plan.vector, 0, extent, lanes, strip))
+
+
+def _bands(plan: RowsPlan, accumulating: list[BoundOp]) -> None:
+    b, space, vector = plan.kernel.b, plan.space, plan.vector
+    (outer,), extent = plan.outer, space.extents[vector]
+    lanes = plan.lanes * (4 if len(space.ops) <= 2 else 2)
+    row = _row(plan, accumulating, lambda op: False)
+    position = AffineMap(len(space.extents), 0, (AffineDimExpr(vector),))
+    sums = {op.key: Operand(b.scratch(f64 if plan.wide(op) else op.element, [extent]), position) for op in accumulating}
+
+    def clear(c: LoopBuilder, tile: Tile) -> None:
+        for op in accumulating:
+            write(c, plan.start(c, op, tile, plan.wide(op)), sums[op.key], tile)
+
+    def band(c: LoopBuilder, low: SSAValue) -> None:
+        high = c.minimum(c.add(low, BAND_ROWS), space.extents[outer])
+
+        def strip(e: LoopBuilder, tile: Tile) -> None:
+            starts = [plan.start(e, op, tile, False) for op in accumulating]
+            totals = e.loop(low, high, 1, starts, lambda g, i, a: row(g, tile.moved(outer, i), a))
+            for op, total in zip(accumulating, totals):
+                before = read(e, sums[op.key], tile)
+                write(e, combine(e, joined(op).combiner, before, widened(e, total, plan.wide(op))), sums[op.key], tile)
+
+        strips(c, space.origin, vector, 0, extent, lanes, strip)
+
+    def end(c: LoopBuilder, tile: Tile) -> None:
+        _finish(plan, c, tile, {op.key: plan.finish(c, op, read(c, sums[op.key], tile), plan.wide(op)) for op in accumulating})
+
+    strips(b, space.origin, vector, 0, extent, lanes, clear)
+    each(b, 0, space.extents[outer], BAND_ROWS, band)
+    strips(b, space.origin, vector, 0, extent, lanes, end)
+    for operand in sums.values():
+        b.release(operand.memory)
