@@ -18,7 +18,7 @@ from gradir.dialects.kernel import KERNEL_ATTRIBUTE, KINDS
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import arith, func, linalg, tensor
 from gradir.ir.builder import Builder, new_function
-from gradir.lowering.groups import Group
+from gradir.lowering.groups import Group, captured_by
 from gradir.lowering.kernel_key import Interner, Key, KeyWriter
 
 PLAIN_FLOATS = (0.0, 1.0, -1.0)
@@ -77,7 +77,7 @@ def plan_kernel(group: Group) -> KernelPlan:
         fill = fill_of(op)
         if fill is not None:
             plan.read(fill.operands[0])
-        for value in member.loops.captured:
+        for value in captured_by(op.body.block):  # not the group's own record: earlier kernels have replaced values since
             plan.read(value)
         for inner in op.body.block.walk():
             if isinstance(inner, arith.ConstantOp) and is_lifted(inner.value):

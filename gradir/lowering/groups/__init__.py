@@ -7,7 +7,7 @@ facts back from a finished kernel with `group_of_kernel`, on tensors (level 2) a
 
 from gradir.lowering.groups.analysis import MAX_OPS, build, group_of_kernel, merge, single
 from gradir.lowering.groups.group import ContractionRoles, Group, GroupOp, RowsRoles, Section
-from gradir.lowering.groups.loops import Extent, Loops, is_generic, loops_of
+from gradir.lowering.groups.loops import Extent, Loops, captured_by, is_generic, loops_of
 
 __all__ = [
     "MAX_OPS",
@@ -19,6 +19,7 @@ __all__ = [
     "RowsRoles",
     "Section",
     "build",
+    "captured_by",
     "group_of_kernel",
     "is_generic",
     "loops_of",

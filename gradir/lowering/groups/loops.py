@@ -109,7 +109,7 @@ def loops_of(op: Operation, fills: Mapping[SSAValue, SSAValue] | None = None) ->
         reduced=tuple(t.data is linalg.IteratorType.REDUCTION for t in op.iterator_types.data),
         inputs=inputs,
         reads=tuple((v, _read(m)) for v, m in inputs),
-        captured=_captured(block),
+        captured=captured_by(block),
         output=op.results[0] if op.results else destination,
         output_loops=output_loops,
         init=_init(destination, fills),
@@ -136,7 +136,8 @@ def _init(destination: SSAValue, fills: Mapping[SSAValue, SSAValue] | None) -> S
     return fills.get(destination) if fills else None
 
 
-def _captured(block: Block) -> tuple[SSAValue, ...]:
+def captured_by(block: Block) -> tuple[SSAValue, ...]:
+    """Values from outside that ops of `block` read by name."""
     inside: set[SSAValue] = set(block.args)
     found: dict[SSAValue, None] = {}
     for op in block.walk():
