@@ -1,14 +1,15 @@
 """The verifier: one linear walk that checks structure, each op's own `verify_`, SSA dominance, symbols and kernel invariants.
 
 Replaces `Operation.verify`, which is quadratic in blocks, stops at the first error, prints the whole module and knows no
-dominance. Errors go to a `gradir.ir.diagnostics.Engine`, up to a limit. Invariants of outlined kernels come from the
-modules that own them, through `register_invariant`.
+dominance. Errors go to a `gradir.ir.diagnostics.Engine`, up to a limit. Invariants of outlined kernels come from
+`gradir.dialects.kernel_invariants`, through `register_invariant`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -29,7 +30,10 @@ Invariant = Callable[[FuncOp, Report], None]
 """Checks one function that carries the attribute it was registered for."""
 
 INVARIANTS: dict[str, list[Invariant]] = {}
-"""Attribute name of a function (`gradir.kernel`, ...) -> checks; filled by the modules that define the attributes."""
+"""Attribute name of a function (`gradir.kernel`, ...) -> checks; filled by `register_invariant`."""
+
+INVARIANT_MODULES: dict[str, str] = {"gradir.kernel": "gradir.dialects.kernel_invariants"}
+"""Attribute name -> module that registers its checks, imported when a function carries the attribute."""
 
 
 def register_invariant(attribute: str) -> Callable[[Invariant], Invariant]:
@@ -76,6 +80,13 @@ def _traits(op: Operation) -> _Traits:
             op.has_trait(NoTerminator, value_if_unregistered=True),
         )
     return found
+
+
+def _invariants(attribute: str) -> list[Invariant]:
+    module = INVARIANT_MODULES.get(attribute)
+    if module is not None:
+        import_module(module)
+    return INVARIANTS.get(attribute, [])
 
 
 class _Walk:
@@ -126,7 +137,7 @@ class _Walk:
             self.class_verifier(op)
         if isinstance(op, FuncOp):
             for attribute in op.attributes:
-                for check in INVARIANTS.get(attribute, ()):
+                for check in _invariants(attribute):
                     check(op, self.error)
 
     def class_verifier(self, op: Operation) -> None:

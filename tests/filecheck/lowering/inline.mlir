@@ -54,8 +54,8 @@ func.func private @choose(%c: i1, %a: i32) -> (i32, i32) {
 // CHECK:         call @declared
 // CHECK:         call @blocks
 // CHECK:         call @kept
-func.func private @kernel(%a: i32) -> i32 attributes {gradir.kernel} {
-  return %a : i32
+func.func private @kernel(%a: tensor<i32>) -> tensor<i32> attributes {gradir.kernel} {
+  return %a : tensor<i32>
 }
 func.func private @declared(i32) -> i32
 func.func private @blocks(%a: i32) -> i32 {
@@ -70,16 +70,16 @@ func.func private @square(%a: i32) -> i32 {
   %b = arith.muli %a, %a : i32
   return %b : i32
 }
-func.func @h(%x: i32, %n: index) -> i32 {
+func.func @h(%x: i32, %n: index, %t: tensor<i32>) -> (i32, tensor<i32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> (i32) {
     %b = call @square(%a) : (i32) -> i32
     scf.yield %b : i32
   }
-  %1 = call @kernel(%r) : (i32) -> i32
-  %2 = call @declared(%1) : (i32) -> i32
+  %1 = call @kernel(%t) : (tensor<i32>) -> tensor<i32>
+  %2 = call @declared(%r) : (i32) -> i32
   %3 = call @blocks(%2) : (i32) -> i32
   %4 = call @kept(%3) : (i32) -> i32
-  return %4 : i32
+  return %4, %1 : i32, tensor<i32>
 }
