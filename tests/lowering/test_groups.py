@@ -257,6 +257,22 @@ def test_merge_agrees_with_the_finished_kernel_and_is_bounded() -> None:
     whole = group_of_kernel(function)
     assert whole is not None and [o.op for o in grown.ops] == [o.op for o in whole.ops]
     assert [o.dims for o in grown.ops] == [o.dims for o in whole.ops]
+    layer = kernel(
+        f"%x: {T2}, %w: tensor<16x16xf32>",
+        nest("d", "dot", "ppr", [("%x", T2, "d0, d2"), ("%w", "tensor<16x16xf32>", "d2, d1")], (T2, "d0, d1")),
+        nest("a", "add", "pp", [("%d", T2, "d0, d1"), ("%x", T2, "d0, d1")], (T2, "d0, d1")),
+        nest("b", "neg", "pp", [("%a", T2, "d0, d1")], (T2, "d0, d1")),
+    )
+    first, *rest = [op for op in layer.body.block.ops if isinstance(op, linalg.GenericOp)]
+    order = {op: i for i, op in enumerate((first, *rest))}
+    grown = single(first)
+    for op in rest:
+        merged = merge(grown, single(op), order)
+        assert merged is not None
+        grown = merged
+    whole = group_of_kernel(layer)
+    assert whole is not None and (grown.kind, grown.space, grown.extents) == (whole.kind, whole.space, whole.extents)
+    assert grown.contraction == whole.contraction and [o.dims for o in grown.ops] == [o.dims for o in whole.ops]
     chain = [nest("v0", "exp", "p", [("%x", T1, "d0")], (T1, "d0"))]
     chain += [nest(f"v{i}", "neg", "p", [(f"%v{i - 1}", T1, "d0")], (T1, "d0")) for i in range(1, MAX_OPS + 1)]
     links = [op for op in kernel(f"%x: {T1}", *chain).body.block.ops if isinstance(op, linalg.GenericOp)]

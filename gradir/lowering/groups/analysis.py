@@ -7,6 +7,7 @@ it, so fusion and loop generation cannot disagree. Groups are small (MAX_OPS), w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -31,8 +32,29 @@ def merge(a: Group, b: Group, order: Mapping[Operation, int]) -> Group | None:
     """One group with the ops of both in program `order`, or None when no kind of loop nest computes them together."""
     if len(a.ops) + len(b.ops) > MAX_OPS:
         return None
+    appended = _append(a, b, order)
+    if appended is not None:
+        return appended
     ops = [o.loops for o in (*a.ops, *b.ops)]
     return build(sorted(ops, key=lambda loops: order[loops.op]))
+
+
+def _append(group: Group, last: Group, order: Mapping[Operation, int]) -> Group | None:
+    """What `build` gives for the commonest merge, at a cost that does not grow with the group: one more elementwise op at the end
+    that reads values of the group point by point. None: not that case."""
+    if len(last.ops) != 1 or last.kind != "elementwise" or group.kind not in ("elementwise", "contraction"):
+        return None
+    loops = last.ops[0].loops
+    inside = [read for value, read in loops.reads if value in group.produced]
+    if not inside or any(read != loops.output_loops for read in inside) or any(v in group.produced for v in loops.captured):
+        return None
+    dims = dict(zip(loops.output_loops, group.space))
+    same_space = len(dims) == len(group.space) == len(loops.extents)
+    if not same_space or any(loops.extents[l] != group.extents[d] for l, d in dims.items()) or order[group.ops[-1].op] > order[loops.op]:
+        return None
+    member = GroupOp(loops, tuple(dims[l] for l in range(len(dims))))
+    produced = {**group.produced, member.output: member}
+    return replace(group, ops=(*group.ops, member), produced=produced)
 
 
 def build(ops: Sequence[Loops], *, match_unnamed: bool = False) -> Group | None:
