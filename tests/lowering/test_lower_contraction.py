@@ -318,3 +318,19 @@ def test_an_epilogue_of_polynomials_goes_row_by_row() -> None:
         cases[k.name] = [((uniform((m, 6)), uniform((6, n)), garbage((m, n))), (2,))]
     module = check(kernels, cases)
     assert all(len(op.results[0].type.get_shape()) <= 1 for op in module.walk() if op.name == "math.exp")
+
+
+def test_a_mask_in_memory_selects_in_the_epilogue() -> None:
+    k = KernelText("masked", "contraction<>")
+    k.arg("x", (7, 6))
+    k.arg("w", (6, 21))
+    k.arg("mask", (7, 21), "i1")
+    k.arg("out", (7, 21))
+    k.constant("zero", "0.0")
+    k.temp("acc", (7, 21))
+    k.fill("zero", "acc")
+    k.generic("m, n, k", [("x", "m, k"), ("w", "k, n")], ("acc", "m, n"), product_body(), "k")
+    body = "%r = arith.select %a1, %a0, %v_zero : f32"
+    k.generic("m, n", [("acc", "m, n"), ("mask", "m, n")], ("out", "m, n"), body)
+    mask = RNG.integers(0, 2, (7, 21)).astype(bool)
+    check({"masked": k.done()}, {"masked": [((uniform((7, 6)), uniform((6, 21)), mask, garbage((7, 21))), (3,))]})

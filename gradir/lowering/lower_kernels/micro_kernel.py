@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
@@ -58,6 +58,10 @@ class MicroKernel:
         if set(factors) != {0, 1}:
             raise NotCovered("a product of other than the two operands")
         self.factors = factors
+        inside = plan.space.produced
+        operands = [o for op in plan.epilogue for o in (*op.used, op.output if op.stored else None)]
+        memory = [o for o in operands if o is not None and o.memory not in inside]
+        self.by_rows = any(is_polynomial(op.op) for op in plan.epilogue) or any(o.element == i1 for o in memory)
 
     def emit(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int) -> None:
         """`height` rows from `tile` on, all columns of the panel."""
@@ -151,9 +155,10 @@ class MicroKernel:
     def finish(self, b: LoopBuilder, tile: Tile, total: SSAValue) -> None:
         """Epilogue and stores of one tile: all reads come before the first write.
 
-        An epilogue of polynomials takes the tile row by row through scratch memory: a whole tile of them has no room in registers.
+        An epilogue of polynomials, or with booleans in memory (which are read one by one), takes the tile row by row through scratch
+        memory: a whole tile of them has no room in registers.
         """
-        if len(tile.axes) < 2 or not any(is_polynomial(op.op) for op in self.plan.epilogue):
+        if len(tile.axes) < 2 or not self.by_rows:
             self._finish(b, tile, total)
             return
         (rows, across), row, n = tile.axes, tile.axes[0].dim, tile.axes[1].dim

@@ -90,7 +90,8 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     pack = [1] if last in column_dims and (rows >= 32 and wide if contiguous else rows >= 8) else []
     work = prod(extents)
     parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
-    block = [] if parallel else _block(machine, depth, rows, prod(extents[d] for d in column_dims), size, bool(pack))
+    alone = not parallel and prod(extents[d] for d in roles.batch) == 1
+    block = [] if not alone else _block(machine, depth, rows, prod(extents[d] for d in column_dims), size, bool(pack))
     return ContractionAttr.of(tile=tile, block=block, pack=pack, parallel=parallel)  # pyright: ignore[reportReturnType]  `of` makes its own class
 
 
