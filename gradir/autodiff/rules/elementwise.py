@@ -20,9 +20,9 @@ Rule = tuple[Contribution, ...]
 
 @vjp(nd.ReluOp)
 def relu_vjp(t: TensorBuilder, op: nd.ReluOp, ct: SSAValue) -> Rule:
-    """relu'(x) = 0 for x <= 0 (0 included), else 1; a NaN keeps the cotangent."""
-    x = op.operand
-    return (t.select(t.compare("le", x, t.full_like(0.0, x)), t.full_like(0.0, ct), ct),)
+    """relu'(x) = 0 for x <= 0 (0 included), else 1; a NaN keeps the cotangent. Read off the result, which is kept anyway."""
+    y = op.result
+    return (t.select(t.compare("le", y, t.full_like(0.0, y)), t.full_like(0.0, ct), ct),)
 
 
 @vjp(nd.NegOp)
