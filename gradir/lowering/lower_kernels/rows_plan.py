@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from gradir.dialects.upstream import linalg
@@ -13,7 +14,7 @@ from gradir.lowering.lower_kernels.bodies import Combination, combine, identity,
 from gradir.lowering.lower_kernels.builder import LoopBuilder
 from gradir.lowering.lower_kernels.collapse import collapse
 from gradir.lowering.lower_kernels.loops import adds_in_f64
-from gradir.lowering.lower_kernels.tiles import NotCovered, Tile, stride_along
+from gradir.lowering.lower_kernels.tiles import MOST_LANES, NotCovered, Tile, stride_along
 from gradir.lowering.schedules.machine import Machine, element_bytes
 
 
@@ -87,8 +88,11 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> RowsPlan:
     tile = kernel.schedule.field("tile")
     size = max(_bytes(op) for op in space.ops)
     lanes = tile[1] if len(tile) == 2 else machine.lanes_of(size)
+    accumulators = tile[0] if len(tile) == 2 else 4
+    if any(i is not None and i.element == i1 for op in space.ops for i in op.used):  # booleans in memory are read one by one
+        lanes = min(lanes, MOST_LANES // accumulators)
     parallel = bool(kernel.schedule.field("parallel")) and bool(outer)
-    return RowsPlan(kernel, space, roles.sections, outer, inner, vector, lanes, tile[0] if len(tile) == 2 else 4, parallel)
+    return RowsPlan(kernel, space, roles.sections, outer, inner, vector, lanes, accumulators, parallel)
 
 
 def _bytes(op: BoundOp) -> int:

@@ -1,0 +1,112 @@
+"""`schedule-kernels`: which fields the heuristics write for which shapes and machines, and that hand-written ones stay."""
+
+from __future__ import annotations
+
+import pytest
+from level3_kernels import KernelText, bias_gradient, matmul, product_body, softmax
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
+from gradir.dialects.registry import make_context
+from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr
+from gradir.ir.passes import PassContext
+from gradir.lowering.schedule_kernels import ScheduleKernels
+from gradir.lowering.schedules.contraction import even_split
+from gradir.lowering.schedules.machine import Machine, machine_of
+
+
+def scheduled(text: str, target: CpuTargetAttr | None = None) -> Schedule:
+    module = Parser(make_context(), text).parse_module()
+    if target is not None:
+        module.attributes[TARGET_ATTRIBUTE] = target
+    ScheduleKernels().apply(module, PassContext())
+    (function,) = module.body.block.ops
+    found = function.attributes[KERNEL_ATTRIBUTE]
+    assert isinstance(found, Schedule)
+    return found
+
+
+AVX2 = CpuTargetAttr.of("znver3")
+AVX512 = CpuTargetAttr.of("znver4", vector=16, registers=32)
+
+
+@pytest.mark.parametrize(
+    ("shape", "target", "tile"),
+    [
+        ((64, 128, 64), AVX2, (6, 16)),
+        ((64, 128, 64), AVX512, (12, 32)),
+        ((64, 7, 64), AVX2, (12, 8)),
+        ((1, 512, 64), AVX2, (1, 64)),
+        ((1, 10, 64), AVX2, (1, 8)),
+        ((2, 512, 64), AVX2, (2, 32)),
+    ],
+)
+def test_the_register_tile_fills_the_registers(shape: tuple[int, int, int], target: CpuTargetAttr, tile: tuple[int, int]) -> None:
+    assert scheduled(matmul("mm", *shape), target).field("tile") == tile
+
+
+def test_f64_has_half_the_lanes() -> None:
+    assert scheduled(matmul("mm", 64, 128, 64, "f64"), AVX2).field("tile") == (6, 8)
+
+
+def test_packing_where_columns_are_far_apart() -> None:
+    assert scheduled(matmul("mm", 64, 128, 64)).field("pack") == (1,)  # rows 512 bytes apart
+    assert scheduled(matmul("mm", 64, 40, 16)).field("pack") == ()
+    assert scheduled(matmul("mm", 4, 128, 64)).field("pack") == ()  # too few rows to pay for it
+    assert scheduled(matmul("mm", 64, 40, 16, b="n, k")).field("pack") == (1,)  # not side by side along n
+    assert scheduled(matmul("mm", 4, 40, 16, b="n, k")).field("pack") == ()  # dot products instead
+
+
+def test_blocks_of_k_for_long_sums_of_few_results() -> None:
+    assert scheduled(matmul("mm", 64, 64, 8192)).field("block") == (0, 0, 128)
+    assert scheduled(matmul("mm", 64, 64, 64)).field("block") == ()
+    assert scheduled(matmul("mm", 1, 4096, 4096)).field("block") == (0, 0, 16)
+
+
+def test_threads_share_the_outermost_loop_of_large_work() -> None:
+    two = CpuTargetAttr.of("znver3", threads=2)
+    assert scheduled(matmul("mm", 256, 512, 512), two).field("parallel") == (1,)
+    assert scheduled(matmul("mm", 256, 512, 512), AVX2).field("parallel") == ()
+    assert scheduled(matmul("mm", 32, 32, 32), two).field("parallel") == ()
+    assert scheduled(softmax("s", 4096, 1024), two).field("parallel") == (0,)
+    assert scheduled(softmax("s", 64, 10), two).field("parallel") == ()
+    assert scheduled(bias_gradient("b", 4096, 1024), two).field("parallel") == ()  # accumulates over rows
+
+
+def test_convolutions_share_images() -> None:
+    t = KernelText("conv", "contraction<>")
+    t.arg("x", (16, 58, 58, 8))
+    t.arg("f", (3, 3, 8, 32))
+    t.arg("out", (16, 56, 56, 32))
+    t.constant("zero", "0.0")
+    t.fill("zero", "out")
+    maps = [("x", "n, y + i, x + j, c"), ("f", "i, j, c, o")]
+    t.generic("n, y, x, o, i, j, c", maps, ("out", "n, y, x, o"), product_body(), "i, j, c")
+    assert scheduled(t.done(), CpuTargetAttr.of("znver3", threads=2)).field("parallel") == (0,)
+
+
+def test_fields_written_by_hand_stay() -> None:
+    schedule = scheduled(matmul("mm", 64, 128, 64, kind="contraction<tile = [2, 8]>"))
+    assert schedule.field("tile") == (2, 8) and schedule.field("pack") == ()
+
+
+def test_rows_and_elementwise_tiles() -> None:
+    assert scheduled(softmax("s", 64, 100)).field("tile") == (4, 8)
+    k = KernelText("e", "elementwise<>")
+    k.arg("x", (100,), "f64")
+    k.arg("out", (100,), "f64")
+    k.generic("i", [("x", "i")], ("out", "i"), "%r = arith.negf %a0 : f64")
+    assert scheduled(k.done()).field("tile") == (8,)
+
+
+@pytest.mark.parametrize(("n", "most", "least", "runs"), [
+    (64, 6, 4, [(0, 16, 4)]), (64, 6, 5, [(0, 9, 6), (54, 2, 5)]), (12, 6, 4, [(0, 2, 6)]), (7, 6, 4, [(0, 1, 4), (4, 1, 3)]),
+    (3, 6, 4, [(0, 1, 3)]), (0, 6, 4, []), (1, 6, 4, [(0, 1, 1)]),
+])  # fmt: skip
+def test_rows_are_split_evenly(n: int, most: int, least: int, runs: list[tuple[int, int, int]]) -> None:
+    assert even_split(n, most, least) == runs
+
+
+def test_a_module_without_a_target_is_taken_for_avx2() -> None:
+    assert machine_of(ModuleOp([])) == Machine(lanes=8, registers=16, threads=1)
