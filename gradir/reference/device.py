@@ -1,8 +1,8 @@
 """`gpu`: launches run block after block; the threads of a block run one at a time, in random order, between barriers.
 
 Each thread is a Python thread that runs only when the scheduler hands it the turn, until it reaches a barrier, exchanges a value with its
-warp, or ends. Accesses of two threads to one place between two barriers, one of them a write, are reported as a race; reads of shared memory
-that nobody wrote are reads of poison.
+warp, or ends. Accesses of two threads to one place between two barriers, one of them a write, are reported as a race; reads of shared
+memory that nobody wrote are reads of poison.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from itertools import count, product
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from gradir.dialects.upstream import gpu
@@ -166,7 +165,7 @@ def _kernel(machine: Machine, op: gpu.LaunchFuncOp) -> gpu.FuncOp:
     module = machine.symbol(op, type(op.kernel)(op.kernel.root_reference.data))
     name = op.kernel.nested_references.data[0].data
     for function in module.regions[0].block.ops:
-        if isinstance(function, gpu.FuncOp) and isinstance(function.sym_name, StringAttr) and function.sym_name.data == name:
+        if isinstance(function, gpu.FuncOp) and function.sym_name.data == name:
             return function
     machine.fail(op, "OP100", f"no kernel @{name} in the module")
 
@@ -174,7 +173,8 @@ def _kernel(machine: Machine, op: gpu.LaunchFuncOp) -> gpu.FuncOp:
 def _run_block(machine: Machine, op: Operation, kernel: gpu.FuncOp, block: _Block, operands: list[Value]) -> None:
     arguments = kernel.body.block.args
     shared = [
-        allocate(sizes_of(a.type, ()), dtype_of(a.type), f"the workgroup buffer {k}") for k, a in enumerate(arguments[kernel.operand_count :])
+        allocate(sizes_of(a.type, ()), dtype_of(a.type), f"the workgroup buffer {k}")
+        for k, a in enumerate(arguments[kernel.operand_count :])
     ]
     block.race = Race(next(_keys))
     places = product(*(range(n) for n in reversed(block.size)))
@@ -244,7 +244,9 @@ def _opened(machine: Machine, op: Operation, block: _Block) -> list[Thread]:
             if all(t.waits == reason for t in warp):
                 return warp
     _abandon(block)
-    machine.fail(op, "OP107", "threads of a block wait for each other at different places", found=str(sorted({t.waits or "end" for t in living})))
+    machine.fail(
+        op, "OP107", "threads of a block wait for each other at different places", found=str(sorted({t.waits or "end" for t in living}))
+    )
 
 
 class _Abandoned(BaseException):

@@ -391,7 +391,9 @@ def test_exported_kernels_are_visible() -> None:
 
 
 def test_noalias_comes_from_the_operand_attributes_only() -> None:
-    operands = '%a: memref<4xf32> {gradir.access = "read"}, %b: memref<4xf32> {gradir.access = "write", gradir.alias = [2]}, %c: memref<4xf32>'
+    operands = (
+        '%a: memref<4xf32> {gradir.access = "read"}, %b: memref<4xf32> {gradir.access = "write", gradir.alias = [2]}, %c: memref<4xf32>'
+    )
     text = emit_module(parse(f"func.func private @k({operands}) {{\n  return\n}}"))
     assert "define internal i32 @k(ptr %ctx, ptr noalias readonly %a0, ptr %a1, ptr %a2)" in text
 

@@ -28,7 +28,10 @@ NEON = Isa(4, 32, frozenset({"sse4.1", "fma", "f16c"}))
 """AArch64: rounding, fma and f16 conversions are in the base instruction set."""
 
 _NAMES: dict[Isa, str] = {
-    SSE2: "generic x86-64 k8 k8-sse3 opteron opteron-sse3 athlon64 athlon64-sse3 athlon-fx nocona core2 amdfam10 barcelona btver1 bonnell atom",
+    SSE2: (
+        "generic x86-64 k8 k8-sse3 opteron opteron-sse3 athlon64 athlon64-sse3 athlon-fx nocona core2 amdfam10 barcelona btver1 "
+        "bonnell atom"
+    ),
     SSE4: "x86-64-v2 penryn nehalem corei7 westmere silvermont slm goldmont goldmont-plus goldmont_plus tremont",
     AVX: "sandybridge corei7-avx bdver1",
     AVX_F16C: "ivybridge core-avx-i btver2",
@@ -39,7 +42,8 @@ _NAMES: dict[Isa, str] = {
     ),
     AVX512: (
         "x86-64-v4 skylake-avx512 skx knl cascadelake cooperlake cannonlake icelake-client icelake_client icelake-server icelake_server "
-        "rocketlake tigerlake sapphirerapids emeraldrapids graniterapids graniterapids-d graniterapids_d diamondrapids novalake znver4 znver5"
+        "rocketlake tigerlake sapphirerapids emeraldrapids graniterapids graniterapids-d graniterapids_d "
+        "diamondrapids novalake znver4 znver5"
     ),
 }
 X86_CPUS: dict[str, Isa] = {name: isa for isa, names in _NAMES.items() for name in names.split()}

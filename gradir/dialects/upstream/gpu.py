@@ -202,8 +202,8 @@ class FuncOp(IRDLOperation):
     sym_name = prop_def(StringAttr)
     function_type = prop_def(FunctionType)
     workgroup_attributions = opt_prop_def(IntegerAttr)
-    known_block_size = opt_prop_def(DenseArrayBase)
-    known_grid_size = opt_prop_def(DenseArrayBase)
+    known_block_size = opt_prop_def(DenseArrayBase.constr(i32))
+    known_grid_size = opt_prop_def(DenseArrayBase.constr(i32))
     arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
     body = region_def()
 
@@ -302,7 +302,7 @@ class LaunchFuncOp(IRDLOperation):
         for word in ("blocks", "threads"):
             parser.parse_keyword(word)
             parser.parse_keyword("in")
-            sizes.append(parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand()))
+            sizes.append(parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand(_INDEX)))
         operands: list[SSAValue] = []
         if parser.parse_optional_keyword("args"):
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from gradir.dialects.upstream import gpu, memref
 from gradir.lowering.lower_kernels.binding import BoundOp
 from gradir.lowering.lower_kernels.bodies import combine, identity, widened
@@ -19,7 +21,6 @@ from gradir.lowering.lower_kernels_gpu.launch import (
     static_size,
 )
 from gradir.lowering.lower_kernels_gpu.rows import across_block, adds_widely, finished
-from xdsl.ir import SSAValue
 
 WARPS = 8
 

@@ -1,7 +1,7 @@
 """Kind `contraction` on a GPU: a tile of the output a block, staged through shared memory, a register tile a thread.
 
-The accumulator is the CPU's `vector<4x4>` with one `vector.outerproduct`; the epilogue runs on its elements. Dimensions of each role are one
-linear index, so that batches, several free dimensions and windows of a convolution need no code of their own.
+The accumulator is the CPU's `vector<4x4>` with one `vector.outerproduct`; the epilogue runs on its elements. Dimensions of each role are
+one linear index, so that batches, several free dimensions and windows of a convolution need no code of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
 from gradir.dialects.upstream import arith, gpu, memref, vector
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp
@@ -18,8 +21,6 @@ from gradir.lowering.lower_kernels.bodies import combine
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i64_array, number, vector_type
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, stride_along, write
 from gradir.lowering.lower_kernels_gpu.launch import Launch, both, branch, compare, divide, loop_between, place, static_size
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, i64
-from xdsl.ir import Attribute, Operation, SSAValue
 
 REGISTERS = 4
 """Rows and columns of a thread's tile."""

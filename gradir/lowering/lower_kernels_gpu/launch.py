@@ -1,15 +1,18 @@
 """One device function being written: thread coordinates, loops over a grid, branches, workgroup memory, lane exchange.
 
-Uses the CPU generators' `Kernel` (a level-3 function with its operands bound) and their scalar evaluation of linalg bodies; only the map from
-dimensions to blocks and threads differs.
+Uses the CPU generators' `Kernel` (a level-3 function with its operands bound) and their scalar evaluation of linalg bodies; only the map
+from dimensions to blocks and threads differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.dialects.upstream import arith, func, gpu, scf
 from gradir.lowering.groups import Group
@@ -17,8 +20,6 @@ from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind, 
 from gradir.lowering.lower_kernels.bodies import combine, widened
 from gradir.lowering.lower_kernels.builder import INDEX, Index, LoopBuilder
 from gradir.lowering.lower_kernels.tiles import Operand, Tile, read
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, MemRefType, StringAttr, i1, i32, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 WARP = 32
 _DIMENSIONS = {"x": gpu.DimensionEnum.X, "y": gpu.DimensionEnum.Y}
@@ -104,7 +105,7 @@ class Launch:
         given = self.kernel.source.arg_attrs
         own = list(given.data) if given is not None else [DictionaryAttr({}) for _ in self.kernel.source.body.block.args]
         own += [DictionaryAttr({"gradir.access": StringAttr("readwrite")}) for _ in self.temporaries]
-        return gpu.kernel_function(name, Region(block), operands, (*self.threads, 1), cast("list[DictionaryAttr]", own))
+        return gpu.kernel_function(name, Region(block), operands, (*self.threads, 1), own)
 
     # Values of the group's ops
 
@@ -132,7 +133,14 @@ class Launch:
                 self.pull(b, operand.memory, tile, known, memory)
 
     def term(
-        self, b: LoopBuilder, op: BoundOp, tile: Tile, known: dict[SSAValue, SSAValue], memory: frozenset[SSAValue], acc: SSAValue, wide: bool
+        self,
+        b: LoopBuilder,
+        op: BoundOp,
+        tile: Tile,
+        known: dict[SSAValue, SSAValue],
+        memory: frozenset[SSAValue],
+        acc: SSAValue,
+        wide: bool,
     ) -> SSAValue:
         """The accumulator of a reduction after one more point."""
         joined = op.combination
@@ -143,7 +151,12 @@ class Launch:
 
 
 def loop_between(
-    b: LoopBuilder, low: Index, high: Index, step: int, inits: Sequence[SSAValue], body: Callable[[LoopBuilder, SSAValue, list[SSAValue]], Sequence[SSAValue]]
+    b: LoopBuilder,
+    low: Index,
+    high: Index,
+    step: int,
+    inits: Sequence[SSAValue],
+    body: Callable[[LoopBuilder, SSAValue, list[SSAValue]], Sequence[SSAValue]],
 ) -> list[SSAValue]:
     """`scf.for` from a thread's own start; always a loop, as the start is known to the thread only."""
     if isinstance(low, int):
@@ -248,5 +261,3 @@ def _shuffled(b: LoopBuilder, value: SSAValue, offset: int) -> SSAValue:
             return b(arith.BitcastOp, [b(arith.TruncIOp, [moved], [t16])], [t])
         return b(arith.TruncIOp, [moved], [t])
     return moved
-
-

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
 from gradir.dialects.upstream import arith, func, gpu, linalg, memref
 from gradir.ir.builder import Builder, new_function
@@ -17,8 +20,6 @@ from gradir.lowering.lower_kernels_gpu.launch import Launch
 from gradir.lowering.lower_kernels_gpu.maps import THREADS, map_op, map_points
 from gradir.lowering.lower_kernels_gpu.rows import plan_rows, sweep_rows
 from gradir.lowering.lower_kernels_gpu.templates import Sequential
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
 
 DEVICE_MODULE = "kernels"
 _INDEX = IndexType()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from gradir.dialects.upstream import linalg
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import combine, narrowed, widened
@@ -11,7 +13,6 @@ from gradir.lowering.lower_kernels.builder import LoopBuilder
 from gradir.lowering.lower_kernels.loops import adds_in_f64
 from gradir.lowering.lower_kernels.tiles import Tile, read, write
 from gradir.lowering.lower_kernels_gpu.launch import Launch, place, size_of, static_size
-from xdsl.ir import SSAValue
 
 THREADS = 256
 BLOCKS_OF_UNKNOWN_SIZE = 1024

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation, SSAValue
+
 from gradir.dialects.upstream import gpu, memref
 from gradir.lowering.groups import Group
 from gradir.lowering.groups.group import Section
@@ -28,8 +31,6 @@ from gradir.lowering.lower_kernels_gpu.launch import (
     size_of,
     static_size,
 )
-from xdsl.dialects.builtin import f32, f64
-from xdsl.ir import Operation, SSAValue
 
 LONG_ROW = 1024
 THREADS = 256
@@ -62,7 +63,7 @@ def plan_rows(group: Group, temporaries: frozenset[SSAValue], in_place: bool) ->
     late = tuple(k for k, s in sections.items() if s.after_rows)
     if columns and in_place:
         raise NotCovered("column reductions beside outputs in place")
-    kept: dict[SSAValue, None] = {k: None for k in columns}
+    kept: dict[SSAValue, None] = dict.fromkeys(columns)
 
     def keep_row_values(key: SSAValue) -> None:
         for read in inputs[key]:
@@ -216,7 +217,11 @@ def across_block(
     memory = scratch[key]
     warp, within = divide(b, lane, WARP)
     b.op(gpu.BarrierOp)  # the previous use of the memory is over
-    branch(b, compare(b, "eq", within, 0), lambda c: c.op(memref.StoreOp, [total, memory, c.value(warp)]))
+
+    def leave(c: LoopBuilder) -> None:
+        c.op(memref.StoreOp, [total, memory, c.value(warp)])
+
+    branch(b, compare(b, "eq", within, 0), leave)
     b.op(gpu.BarrierOp)
     found = b(memref.LoadOp, [memory, b.value(0)], [total.type])
     for k in range(1, warps):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
 from gradir.dialects.upstream import func, gpu, memref
 from gradir.ir.passes import error_at
 from gradir.lowering.lower_kernels.lower import lower_in_place
 from gradir.lowering.schedules.machine import Machine
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, StringAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
 
 
 @dataclass

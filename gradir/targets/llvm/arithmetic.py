@@ -286,7 +286,8 @@ HANDLERS: dict[str, Handler] = {
     "arith.cmpi": compare_integers,
     "arith.select": select,
     **{f"math.{op}": intrinsic(llvm) for op, llvm in {
-        "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "roundeven": "roundeven", "copysign": "copysign", "ctpop": "ctpop",
+        "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "roundeven": "roundeven",
+        "copysign": "copysign", "ctpop": "ctpop",
     }.items()},
     "math.fma": math_fma,
     "math.absf": absolute,

@@ -79,9 +79,8 @@ def _round_to_odd(e: FunctionEmitter, value: str, d: ValueType) -> str:
     near = e.pure(f"fptrunc {d.text} {value} to {f.text}")
     back = e.pure(f"fpext {f.text} {near} to {d.text}")
     inexact = e.pure(f"fcmp one {d.text} {back}, {value}")
-    larger = e.pure(
-        f"fcmp ogt {d.text} {e.call(d.text, f'llvm.fabs.{d.suffix}', [(d.text, back)])}, {e.call(d.text, f'llvm.fabs.{d.suffix}', [(d.text, value)])}"
-    )
+    magnitudes = [e.call(d.text, f"llvm.fabs.{d.suffix}", [(d.text, x)]) for x in (back, value)]
+    larger = e.pure(f"fcmp ogt {d.text} {magnitudes[0]}, {magnitudes[1]}")
     bits = _bitcast(e, near, f, i)
     down = e.pure(f"sub {i.text} {bits}, {e.pure(f'zext {b1} {larger} to {i.text}')}")
     odd = e.pure(f"or {i.text} {down}, {e.splat('1', i)}")

@@ -1,7 +1,7 @@
 """A level-4 module as LLVM IR text: functions, their packed entries, globals, the table of kernels from other objects.
 
-Every function takes the context first and returns a status. A memref argument is its pointer, then its dynamic sizes, then (strided layouts)
-its dynamic strides. `@f.packed(ptr ctx, ptr slots)` reads them from 64-bit slots: what the runtime calls.
+Every function takes the context first and returns a status. A memref argument is its pointer, then its dynamic sizes, then (strided
+layouts) its dynamic strides. `@f.packed(ptr ctx, ptr slots)` reads them from 64-bit slots: what the runtime calls.
 """
 
 from __future__ import annotations

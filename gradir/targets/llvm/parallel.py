@@ -1,7 +1,7 @@
 """`scf.parallel`: the body becomes a function over a range, the loop a call of the context's parallel-for.
 
-What the body reads from around it travels in a closure on the caller's stack. A loop inside a parallel body, a loop with reductions, and any
-loop for a target of one thread stay sequential.
+What the body reads from around it travels in a closure on the caller's stack. A loop inside a parallel body, a loop with reductions, and
+any loop for a target of one thread stay sequential.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Vectors from and to memory: transfer_read/write with permutation maps and edges, load/store, masked and indexed accesses.
 
-A dimension that may leave the buffer (`in_bounds = false`) is guarded: by a lane mask in the innermost dimension, by a predicate for a whole
-row in the others; both fold to constants where index and size are constants.
+A dimension that may leave the buffer (`in_bounds = false`) is guarded: by a lane mask in the innermost dimension, by a predicate for a
+whole row in the others; both fold to constants where index and size are constants.
 """
 
 from __future__ import annotations
@@ -202,17 +202,19 @@ def _masked_read(e: FunctionEmitter, a: Access, pointer: str, stride: Index, mas
     mask_type = vector_of("i1", t.lanes).text
     mask = mask or e.splat("true", vector_of("i1", t.lanes))
     if stride == 1:
-        p = "p" + (space[15:-1] if "addrspace" in space else "0")
-        loaded = e.define(
-            f"call {t.memory} @llvm.masked.load.{suffix}.{p}({space} align {t.bytes} {pointer}, {mask_type} {mask}, {t.memory} {kept})"
-        )
+        operands = f"{space} align {t.bytes} {pointer}, {mask_type} {mask}, {t.memory} {kept}"
+        loaded = e.define(f"call {t.memory} @llvm.masked.load.{suffix}.{_space(space)}({operands})")
     else:
         vector = f"<{t.lanes} x {space}>"
         addresses = _pointers(e, a, pointer, stride)
-        loaded = e.define(
-            f"call {t.memory} @llvm.masked.gather.{suffix}.v{t.lanes}p0({vector} align {t.bytes} {addresses}, {mask_type} {mask}, {t.memory} {kept})"
-        )
+        operands = f"{vector} align {t.bytes} {addresses}, {mask_type} {mask}, {t.memory} {kept}"
+        loaded = e.define(f"call {t.memory} @llvm.masked.gather.{suffix}.v{t.lanes}{_space(space)}({operands})")
     return loaded if t.element != "i1" else e.pure(f"icmp ne {t.memory} {loaded}, zeroinitializer")
+
+
+def _space(pointer: str) -> str:
+    """How an intrinsic's name spells a pointer type."""
+    return "p" + (pointer[15:-1] if "addrspace" in pointer else "0")
 
 
 def _short(element: str) -> str:
@@ -239,16 +241,13 @@ def _write_row(e: FunctionEmitter, a: Access, row: str, pointer: str, predicate:
     mask_type = vector_of("i1", t.lanes).text
     suffix = f"v{t.lanes}{_short(t.memory_element)}"
     if stride == 1:
-        p = "p" + (space[15:-1] if "addrspace" in space else "0")
-        e.line(
-            f"call void @llvm.masked.store.{suffix}.{p}({t.memory} {in_memory(e, row, t)}, {space} align {t.bytes} {pointer}, {mask_type} {mask})"
-        )
+        operands = f"{t.memory} {in_memory(e, row, t)}, {space} align {t.bytes} {pointer}, {mask_type} {mask}"
+        e.line(f"call void @llvm.masked.store.{suffix}.{_space(space)}({operands})")
     elif mask is not None:
         addresses = _pointers(e, a, pointer, stride)
         vector = f"<{t.lanes} x {space}>"
-        e.line(
-            f"call void @llvm.masked.scatter.{suffix}.v{t.lanes}p0({t.memory} {in_memory(e, row, t)}, {vector} align {t.bytes} {addresses}, {mask_type} {mask})"
-        )
+        operands = f"{t.memory} {in_memory(e, row, t)}, {vector} align {t.bytes} {addresses}, {mask_type} {mask}"
+        e.line(f"call void @llvm.masked.scatter.{suffix}.v{t.lanes}{_space(space)}({operands})")
     else:
         scalar = _scalar_type(t)
         for k in range(t.lanes):
@@ -330,7 +329,7 @@ def gather(e: FunctionEmitter, op: Operation) -> None:
     rank = len(e.buffer(op.operands[0]).sizes)
     mask, keep = e.text(op.operands[2 + rank]), in_memory(e, e.text(op.operands[3 + rank]), t)
     addresses, vector = _indexed(e, op, t)
-    suffix = f"v{t.lanes}{_short(t.memory_element)}.v{t.lanes}p0"
+    suffix = f"v{t.lanes}{_short(t.memory_element)}.v{t.lanes}{_space(e.buffer(op.operands[0]).type.pointer)}"
     loaded = e.define(
         f"call {t.memory} @llvm.masked.gather.{suffix}({vector} align {t.bytes} {addresses}, <{t.lanes} x i1> {mask}, {t.memory} {keep})"
     )
@@ -342,7 +341,7 @@ def scatter(e: FunctionEmitter, op: Operation) -> None:
     value = op.operands[3 + rank]
     t = e.type_of(value)
     addresses, vector = _indexed(e, op, t)
-    suffix = f"v{t.lanes}{_short(t.memory_element)}.v{t.lanes}p0"
+    suffix = f"v{t.lanes}{_short(t.memory_element)}.v{t.lanes}{_space(e.buffer(op.operands[0]).type.pointer)}"
     row, mask = in_memory(e, e.text(value), t), e.text(op.operands[2 + rank])
     e.line(f"call void @llvm.masked.scatter.{suffix}({t.memory} {row}, {vector} align {t.bytes} {addresses}, <{t.lanes} x i1> {mask})")
 

@@ -1,0 +1,41 @@
+// RUN: gradir-opt %s -p 'set-target{target=cpu cpu=znver4},expand-math' --split-input-file | filecheck %s
+
+// exp: the sum with 1.5 * 2^23 rounds to an integer, the polynomial is a chain of fma, 2^n is applied in two halves.
+// CHECK-LABEL: func.func @exp
+// CHECK-NOT:     math.exp
+// CHECK:         [[S:%.*]] = math.fma %x, {{%.*}}, {{%.*}} : vector<8xf32>
+// CHECK:         arith.subf [[S]], {{%.*}} : vector<8xf32>
+// CHECK-COUNT-9: math.fma
+// CHECK:         arith.shli
+// CHECK:         arith.bitcast {{%.*}} : vector<8xi32> to vector<8xf32>
+// CHECK:         arith.cmpf ogt, %x
+// CHECK:         arith.select
+func.func @exp(%x: vector<8xf32>) -> vector<8xf32> {
+  %r = math.exp %x : vector<8xf32>
+  return %r : vector<8xf32>
+}
+
+// -----
+
+// What the target has stays; f16 is computed in f32.
+// CHECK-LABEL: func.func @native
+// CHECK:         math.sqrt %x : f32
+// CHECK:         arith.extf %h : f16 to f32
+// CHECK:         arith.truncf {{%.*}} : f32 to f16
+func.func @native(%x: f32, %h: f16) -> (f32, f16) {
+  %r = math.sqrt %x : f32
+  %e = math.exp %h : f16
+  return %r, %e : f32, f16
+}
+
+// -----
+
+// Huge arguments of sin: a branch that most inputs skip.
+// CHECK-LABEL: func.func @sin
+// CHECK:         vector.reduction <or>
+// CHECK:         scf.if
+// CHECK:         arith.mului_extended
+func.func @sin(%x: vector<4xf64>) -> vector<4xf64> {
+  %r = math.sin %x : vector<4xf64>
+  return %r : vector<4xf64>
+}
