@@ -1,0 +1,101 @@
+// RUN: gradir-opt %s -p lower-kernels --split-input-file | filecheck %s
+
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+#n = affine_map<(m, n) -> (n)>
+
+// One register tile: the column of x times the packed row of w, bias and relu before anything is stored.
+// CHECK-LABEL: func.func private @dense
+// CHECK-SAME:  (%[[X:.*]]: memref<8x24xf32>, %[[W:.*]]: memref<24x32xf32>, %[[B:.*]]: memref<32xf32>, %[[OUT:.*]]: memref<8x32xf32>)
+// CHECK:       %[[PANEL:.*]] = memref.alloca() {{.*}} : memref<24x16xf32>
+// CHECK:       %[[NONE:.*]] = arith.constant dense<0.000000e+00> : vector<4x16xf32>
+// CHECK:       scf.for %[[J:.*]] =
+// CHECK:         vector.load %[[W]]
+// CHECK:         vector.store {{.*}}, %[[PANEL]]
+// CHECK:         scf.for %[[I:.*]] =
+// CHECK:           %[[ACC:.*]] = scf.for %[[K:.*]] = {{.*}} iter_args(%[[SUM:.*]] = %[[NONE]]) -> (vector<4x16xf32>)
+// CHECK:             %[[COL:.*]] = vector.transfer_read %[[X]][%[[I]], %[[K]]]
+// CHECK-SAME:          permutation_map = affine_map<(d0, d1) -> (d0)>
+// CHECK:             %[[ROW:.*]] = vector.load %[[PANEL]][%[[K]], {{.*}}] : memref<24x16xf32>, vector<16xf32>
+// CHECK:             %[[NEXT:.*]] = vector.outerproduct %[[COL]], %[[ROW]], %[[SUM]]
+// CHECK:             scf.yield %[[NEXT]]
+// CHECK:           %[[BIAS:.*]] = vector.load %[[B]][%[[J]]]
+// CHECK:           arith.addf %[[ACC]]
+// CHECK:           arith.maximumf
+// CHECK:           vector.transfer_write {{.*}}, %[[OUT]][%[[I]], %[[J]]]
+// CHECK-NOT:   linalg
+func.func private @dense(%x: memref<8x24xf32>, %w: memref<24x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32>) attributes {gradir.kernel = #kernel.contraction<tile = [4, 16], pack = [1]>} {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<8x32xf32>
+  linalg.fill ins(%zero : f32) outs(%t : memref<8x32xf32>)
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<8x24xf32>, memref<24x32xf32>) outs(%t : memref<8x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %p = arith.mulf %a, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [#id, #n, #id], iterator_types = ["parallel", "parallel"]} ins(%t, %b : memref<8x32xf32>, memref<32xf32>) outs(%out : memref<8x32xf32>) {
+  ^bb0(%v: f32, %bias: f32, %o: f32):
+    %s = arith.addf %v, %bias : f32
+    %r = arith.maximumf %s, %zero : f32
+    linalg.yield %r : f32
+  }
+  memref.dealloc %t : memref<8x32xf32>
+  return
+}
+
+// -----
+
+// Neighbouring dimensions become one loop over whole vectors; what is left goes in powers of two.
+// CHECK-LABEL: func.func private @negate
+// CHECK:       %[[FLAT:.*]] = memref.collapse_shape %x {{.*}} : memref<5x7xf32> into memref<35xf32>
+// CHECK:       scf.for
+// CHECK:         vector.load %[[FLAT]][{{.*}}] : memref<35xf32>, vector<16xf32>
+// CHECK:       vector.load %[[FLAT]][{{.*}}] : memref<35xf32>, vector<2xf32>
+// CHECK:       memref.load %[[FLAT]]
+func.func private @negate(%x: memref<5x7xf32>, %out: memref<5x7xf32>) attributes {gradir.kernel = #kernel.elementwise<tile = [16]>} {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<5x7xf32>) outs(%out : memref<5x7xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.negf %a : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// A long row: four registers of partial sums in a block, blocks joined in f64.
+// CHECK-LABEL: func.func private @row_sums
+// CHECK:       scf.for
+// CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (f64)
+// CHECK:           scf.for {{.*}} iter_args({{.*}}) -> (vector<32xf32>)
+// CHECK:             vector.load {{.*}} : memref<3x4096xf32>, vector<32xf32>
+// CHECK:           vector.reduction <add>, {{.*}} fastmath<reassoc> : vector<32xf32> into f32
+// CHECK:           arith.extf
+// CHECK:           arith.addf {{.*}} : f64
+// CHECK:         arith.truncf
+func.func private @row_sums(%x: memref<3x4096xf32>, %out: memref<3xf32>) attributes {gradir.kernel = #kernel.rows<tile = [4, 8]>} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%out : memref<3xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : memref<3x4096xf32>) outs(%out : memref<3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %o, %a : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// An op outside of kernels becomes loops where it stands.
+// CHECK-LABEL: func.func @entry
+// CHECK:       vector.store {{.*}} : memref<1x3xf32>, vector<2xf32>
+// CHECK:       memref.store %one
+// CHECK-NOT:   linalg
+func.func @entry(%out: memref<1x3xf32>) {
+  %one = arith.constant 1.0 : f32
+  linalg.fill ins(%one : f32) outs(%out : memref<1x3xf32>)
+  return
+}
