@@ -199,8 +199,7 @@ class Loops:
 
     def _point(self, op: Operation, one: Carried) -> None:
         """From here on the content is what an address points to."""
-        one.content.owned = False
-        one.content.buffer = None
+        self.ownership.release(one.content)
         one.content.pointer = Pointer()
         if one.mode == "pointer" and one.slot is None:
             return  # as a group, in `_keep_permuted`

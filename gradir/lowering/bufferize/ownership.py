@@ -199,6 +199,15 @@ class Ownership:
         large.storage = next(iter(outputs), None)
         return True
 
+    def release(self, content: Content) -> None:
+        """Take `content` out of its buffer: it lies behind a pointer from now on. Only before anything is forwarded."""
+        buffer: Buffer | None = content.buffer
+        if buffer is not None:
+            buffer.members.remove(content)
+            buffer.segments = [s for s in buffer.segments if s.content is not content]
+        content.owned = False
+        content.buffer = None
+
     def _collides(self, segment: Segment, others: Sequence[Segment]) -> bool:
         """Is some segment of `others` (sorted) live at the same time, not merely touching where that is legal?"""
         at = bisect_right(others, segment.start, key=_start)

@@ -1,8 +1,8 @@
-"""Where every content of a function lives: the requests that are put to `ownership`, outermost first.
+"""Where every content of a function lives: the requests that are put to `ownership`, and in which order.
 
-Order matters for speed, not for correctness. What spares the copy of a whole tensor comes first: carried values (before the body that they
-contain, so that a buffer of the whole loop is not lost to a detail inside), branches, updates, outputs. Then sources of inserts are forwarded,
-which spares the copy of a slice, and what loops still carry by address gets its place, inner loops first.
+Order matters for speed, not for correctness. Updates first: one that fails copies a whole tensor whenever it runs. Then control flow and outputs,
+outermost first, so that a buffer of a whole loop is not lost to a detail inside. Then sources of inserts are forwarded, which spares the copy of
+a slice. Last, inner loops first, what loops still carry by address gets its place.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import func, scf, tensor
 from gradir.lowering.bufferize.contents import LINALG, Content, Contents, reads_outputs
@@ -28,12 +28,14 @@ class Plan:
         self.loops = Loops(contents, self.ownership)
         for number, output in enumerate(contents.outputs):
             self.ownership.buffer(output).storage = number
-        self._inserts: list[tensor.InsertSliceOp] = []
-        self._loops: list[scf.ForOp | scf.WhileOp] = []
-        self._block(contents.body)
-        for insert in self._inserts:
+        inserts = [op for op in contents.timeline.start if isinstance(op, tensor.InsertSliceOp)]
+        for op in contents.timeline.start:
+            self._updates(op)
+        for op in contents.timeline.start:
+            self._joins(op)
+        for insert in inserts:
             self.ownership.forward(insert)
-        for loop in reversed(self._loops):
+        for loop in reversed(self.loops.carried):
             self.loops.leave(loop)
 
     def slice_of(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> Slice | None:
@@ -42,36 +44,31 @@ class Plan:
             return self.contents.slices[op]
         return self.contents.view(op.result).part if self.contents.view(op.source).kind == "whole" else None
 
-    def _block(self, block: Block) -> None:
-        for op in block.ops:
-            if isinstance(op, tensor.InsertSliceOp):
-                self._update(op.dest, op.result)
-                self._inserts.append(op)
-            elif isinstance(op, tensor.InsertOp):
-                self._update(op.dest, op.result)
-            elif isinstance(op, LINALG):
-                for value, result, reads in zip(op.outputs, op.results, reads_outputs(op)):
-                    if reads:
-                        self._update(value, result)
-            elif isinstance(op, func.CallOp):
-                facts = self.contents.kernels[op.callee.root_reference.data]
-                destinations = op.operands[len(op.operands) - facts.results :]
-                for k in facts.updates:
-                    self._update(destinations[k], op.results[k])
-            elif isinstance(op, scf.IfOp | scf.IndexSwitchOp):
-                self._branch(op)
-            elif isinstance(op, scf.ForOp):
-                self.loops.enter_for(op)
-                self._loops.append(op)
-                self._block(op.body.block)
-            elif isinstance(op, scf.WhileOp):
-                self.loops.enter_while(op)
-                self._block(op.before_region.block)
-                self._loops.append(op)
-                self._block(op.after_region.block)
-            elif isinstance(op, func.ReturnOp):
-                for value, output in zip(op.operands, self.contents.outputs):
-                    self._offer(output, value)
+    def _updates(self, op: Operation) -> None:
+        """Ops that change elements of a tensor change them in place if the tensor is not needed any more."""
+        if isinstance(op, tensor.InsertSliceOp | tensor.InsertOp):
+            self._update(op.dest, op.result)
+        elif isinstance(op, LINALG):
+            for value, result, reads in zip(op.outputs, op.results, reads_outputs(op)):
+                if reads:
+                    self._update(value, result)
+        elif isinstance(op, func.CallOp):
+            facts = self.contents.kernels[op.callee.root_reference.data]
+            destinations = op.operands[len(op.operands) - facts.results :]
+            for k in facts.updates:
+                self._update(destinations[k], op.results[k])
+
+    def _joins(self, op: Operation) -> None:
+        """Values that control flow hands on lie where they are handed to."""
+        if isinstance(op, scf.IfOp | scf.IndexSwitchOp):
+            self._branch(op)
+        elif isinstance(op, scf.ForOp):
+            self.loops.enter_for(op)
+        elif isinstance(op, scf.WhileOp):
+            self.loops.enter_while(op)
+        elif isinstance(op, func.ReturnOp):
+            for value, output in zip(op.operands, self.contents.outputs):
+                self._offer(output, value)
 
     def _update(self, destination: SSAValue, result: SSAValue) -> None:
         """Change `destination` in place if it is not needed any more."""
@@ -89,5 +86,3 @@ class Plan:
             if isinstance(result.type, TensorType):
                 for region in regions:
                     self._offer(self.contents.content(result), cast("Operation", region.block.last_op).operands[index])
-        for region in regions:
-            self._block(region.block)
