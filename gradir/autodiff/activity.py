@@ -95,6 +95,8 @@ class Activity:
             assert last is not None
             self._mark(first[1], last.operands)
         self._mark(op.results, carried_out(op))
+        if isinstance(op, scf.ForOp):  # without a trip, the initial values leave the loop
+            self._mark(op.results, op.iter_args)
 
     # backward: useful ----------------------------------------------------------------------------------------------
 
@@ -130,6 +132,7 @@ class Activity:
             self._pull(last.operands, first[1])
             if isinstance(op, scf.ForOp):
                 self._pull(last.operands, op.results)
+                self._pull(op.iter_args, op.results)
 
 
 def free_values(op: Operation) -> list[SSAValue]:
