@@ -182,6 +182,7 @@ def alloc(e: FunctionEmitter, op: Any) -> None:
     missing = e.define(f"icmp eq ptr {pointer}, null")
     e.line(f"br i1 {missing}, label %oom{k}, label %got{k}, !prof !0")
     e.start(f"oom{k}")
+    e.module.failures += 1
     e.fail(str(abi.STATUS_OUT_OF_MEMORY))
     e.start(f"got{k}")
     e.values[op.results[0]] = Buffer(pointer, sizes, e.contiguous(sizes), t, pointer)

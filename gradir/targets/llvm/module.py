@@ -33,7 +33,6 @@ HANDLERS: dict[str, Handler] = {
     **reductions.HANDLERS,
     **transfers.HANDLERS,
 }
-_FALLIBLE = frozenset({"cf.assert", "memref.alloc"})
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,9 @@ class ModuleEmitter:
         self.function = ""
         self._types: dict[int, tuple[Attribute, Any]] = {}
         self._names: dict[str, int] = {}
-        self.definitions = {f.sym_name.data: f for f in module.walk() if isinstance(f, FuncOp)}
-        self._fallible = self._fallible_functions()
+        self._fails: dict[str, bool] = {}
+        top = module.regions[0].block.ops
+        self.definitions = {f.sym_name.data: f for f in top if isinstance(f, FuncOp)}
 
     # Types, interned per module: hashing an attribute costs more than writing an op
 
@@ -95,26 +95,9 @@ class ModuleEmitter:
 
     # Calls and failures
 
-    def _fallible_functions(self) -> frozenset[str]:
-        """Functions that can return a status other than 0: they fail themselves, or call one that does."""
-        fallible = {name for name, f in self.definitions.items() if not f.body.blocks}
-        calls: dict[str, set[str]] = {}
-        for name, f in self.definitions.items():
-            for op in f.walk():
-                if op.name in _FALLIBLE:
-                    fallible.add(name)
-                elif op.name == "func.call":
-                    calls.setdefault(cast(Any, op).callee.root_reference.data, set()).add(name)
-        pending = list(fallible)
-        while pending:
-            for caller in calls.get(pending.pop(), ()):
-                if caller not in fallible:
-                    fallible.add(caller)
-                    pending.append(caller)
-        return frozenset(fallible)
-
     def may_fail(self, name: str) -> bool:
-        if name in self._fallible or name in self.external:
+        """Can `@name` return a status other than 0? Of a function that is not written yet nothing is known."""
+        if self._fails.get(name, True):
             self.failures += 1
             return True
         return False
@@ -156,6 +139,7 @@ class ModuleEmitter:
         public = f.sym_visibility is None or f.sym_visibility.data == "public"
         results = list(f.function_type.outputs.data)
         e = FunctionEmitter(self)
+        failures = self.failures
         returned = control.result_type(e, results)
         if results:
             e.failure = _failure_with_results(returned)
@@ -180,6 +164,7 @@ class ModuleEmitter:
             e.line("ret i32 0")
         linkage = "" if public or name in self.exported else "internal "
         self.add_function(f"define {linkage}{returned} {symbol(name)}({', '.join(arguments)}) #0", e)
+        self._fails[name] = self.failures != failures
         if public and not results:
             self.emit_packed(f)
 

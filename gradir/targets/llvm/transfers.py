@@ -79,12 +79,12 @@ def _row_predicate(e: FunctionEmitter, a: Access, index: Sequence[int]) -> str:
 
 def _row_mask(e: FunctionEmitter, a: Access, predicate: str, lanes: str | None, row: int) -> str | None:
     """The lane mask of a row, None when nothing is masked."""
+    if lanes is None and a.mask is None and predicate == "true":
+        return None
     mask_type = vector_of("i1", a.t.lanes)
     masks = [m for m in (lanes, a.mask[row] if a.mask is not None else None) if m is not None]
     if predicate != "true":
         masks.append(e.splat(predicate, mask_type))
-    if not masks:
-        return None
     found = masks[0]
     for other in masks[1:]:
         found = e.pure(f"and {mask_type.text} {found}, {other}")
