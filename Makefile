@@ -33,11 +33,11 @@ test: $(VENV)/.test            ## the fixed sample of the test suite, with line 
 test-full: $(VENV)/.test       ## every test
 	$(BIN)/python -m pytest -n 2
 
-check: $(VENV)/.dev            ## lint, types, layers, facets
+check: $(VENV)/.dev            ## lint, types, layers, facets, error codes
 	$(BIN)/ruff check gradir tests examples bench
 	$(BIN)/ruff format --check gradir tests examples bench
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_facets.py
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_codes.py tests/dialects/test_facets.py
 
 docs: $(VENV)/.docs            ## the manual, in site/
 	$(BIN)/mkdocs build --strict

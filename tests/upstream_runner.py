@@ -3,7 +3,7 @@
 `mlir-opt-22 --test-lower-to-llvm`, `mlir-translate-22 --mlir-to-llvmir`, then llvmlite compiles the LLVM IR and the entry is called through
 MLIR's C interface (a pointer to a descriptor per memref). Strided `memref.copy` needs `libmlir_c_runner_utils`, which comes with mlir-opt.
 
-    from upstream_runner import needs_upstream, run_upstream
+    from tests.upstream_runner import needs_upstream, run_upstream
     (y,) = run_upstream(module, "layer", [x, w, b])
 """
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from gradients import central_differences, cotangents, error, in_f64, promoted, reverse
 
 from gradir.dialects import nd
+from tests.autodiff.gradients import central_differences, cotangents, error, in_f64, promoted, reverse
 
 SAMPLES = [(s.name, s) for ops in nd.FAMILIES.values() for op in ops for s in getattr(op, "samples", tuple)() if s.wrt]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_samples import run
 
 from gradir.dialects import nd
 from gradir.dialects.nd.base import Sample
 from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module, print_module, verify_module
 from gradir.lowering.nd_expand import NdExpand
+from tests.dialects.test_samples import run
 
 COMPOSITES = [op for op in nd.Nd.operations if issubclass(op, nd.Composite)]
 CASES = [pytest.param(sample, id=f"{op.name}: {sample.name}") for op in COMPOSITES for sample in op.samples()]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_samples import CASES, run
 from xdsl.dialects.builtin import FunctionType, TensorType
 from xdsl.ir import Operation
 
@@ -17,6 +16,7 @@ from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module, print_module, verify_module
 from gradir.lowering.canonicalize import canonicalize
 from gradir.lowering.nd_simplify import NdSimplify
+from tests.dialects.test_samples import CASES, run
 
 
 def bits(values: list[np.ndarray[Any, Any]] | None) -> list[Any]:

@@ -7,17 +7,19 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scaled import scaled
 
 from gradir.driver import cache as caching, compile as compiling
 from gradir.driver.cache import Cache, default_directory, open_cache
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
 from gradir.ir.text import parse_module
+from tests.driver.scaled import scaled
 
+ROOT = Path(__file__).resolve().parents[2]
 X = np.random.default_rng(0).random((64, 32), np.float32)
 
 
@@ -52,12 +54,14 @@ def test_a_module_object_hits_too_and_is_not_changed(tmp_path):
 def test_warm_in_a_second_process(tmp_path):
     compiled(scaled(), tmp_path)
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from scaled import scaled; from gradir.driver.compile import compile_module\n"
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from tests.driver.scaled import scaled\n"
+        "from gradir.driver.compile import compile_module\n"
         "from gradir.driver.report import CompileReport\n"
         "r = CompileReport(); compile_module(scaled(), report=r); print(r.program_cache)"
     )
     environment = {**os.environ, "GRADIR_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code, os.path.dirname(__file__)], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", code, str(ROOT)], capture_output=True, text=True, env=environment)
     assert done.stdout == "hit\n", done.stderr
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scaled import scaled
 
 from gradir.driver.compile import compile_module
 from gradir.driver.report import LEVELS, CompileReport
 from gradir.errors import GradirError
 from gradir.ir.text import parse_module
 from gradir.runtime import load
+from tests.driver.scaled import scaled
 
 X = np.random.default_rng(0).random((64, 32), np.float32)
 

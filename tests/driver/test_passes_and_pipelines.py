@@ -7,7 +7,6 @@ import sys
 from itertools import pairwise
 
 import pytest
-from scaled import scaled
 
 from gradir.driver import passes, pipelines
 from gradir.driver.lower import lower
@@ -18,6 +17,7 @@ from gradir.errors import GradirError
 from gradir.ir.diagnostics import DiagnosedError
 from gradir.ir.passes import Pass
 from gradir.ir.text import parse_module
+from tests.driver.scaled import scaled
 
 SIGMOID = """
 func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,7 @@ from gradir.ir.text import parse_module, print_module, verify_module
 from gradir.lowering.bufferize import Bufferize
 from gradir.lowering.plan_memory import PlanMemory
 from gradir.reference import run
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from upstream_runner import MLIR_OPT, MLIR_TRANSLATE, accepted_by_upstream, run_upstream
+from tests.upstream_runner import MLIR_OPT, MLIR_TRANSLATE, accepted_by_upstream, run_upstream
 
 
 class Checked:

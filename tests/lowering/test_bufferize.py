@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bufferize_checks import Checked
-from bufferize_programs import CELL, KERNELS, STACK, call, get, module, put
 
 from gradir.errors import GradirError
 from gradir.ir.passes import PassContext
@@ -13,6 +11,8 @@ from gradir.ir.text import parse_module
 from gradir.lowering.bufferize import Bufferize
 from gradir.lowering.bufferize.in_place import in_place_pairs
 from gradir.reference import run
+from tests.lowering.bufferize_checks import Checked
+from tests.lowering.bufferize_programs import CELL, KERNELS, STACK, call, get, module, put
 
 HEAD = "".join(f"%c{k} = arith.constant {k} : index\n" for k in range(5))
 

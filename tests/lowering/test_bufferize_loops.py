@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bufferize_checks import Checked
-from bufferize_programs import CELL, STACK, call, get, module, put
+
+from tests.lowering.bufferize_checks import Checked
+from tests.lowering.bufferize_programs import CELL, STACK, call, get, module, put
 
 HEAD = "".join(f"%c{k} = arith.constant {k} : index\n" for k in range(5))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from level3_kernels import KernelText, matmul, product_body
-from upstream_kernels import check, lowered, needs_upstream
 from xdsl.dialects.builtin import ModuleOp
 
 from gradir.dialects.upstream import scf, vector
+from tests.lowering.level3_kernels import KernelText, matmul, product_body
+from tests.lowering.upstream_kernels import check, lowered, needs_upstream
 
 pytestmark = needs_upstream
 RNG = np.random.default_rng(7)

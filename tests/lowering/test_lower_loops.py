@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from level3_kernels import KernelText, memref, product_body, sum_body
-from upstream_kernels import Compiled, check, lowered, needs_upstream, parse
 
 from gradir.dialects.upstream import linalg, scf, vector
+from tests.lowering.level3_kernels import KernelText, memref, product_body, sum_body
+from tests.lowering.upstream_kernels import Compiled, check, lowered, needs_upstream, parse
 
 pytestmark = needs_upstream
 RNG = np.random.default_rng(11)

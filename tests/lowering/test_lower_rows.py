@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from level3_kernels import KernelText, bias_gradient, layer_norm, loss, softmax, sum_body
-from upstream_kernels import Case, Compiled, check, lowered, needs_upstream
 from xdsl.dialects.builtin import ModuleOp
 
 from gradir.dialects.upstream import memref, scf, vector
+from tests.lowering.level3_kernels import KernelText, bias_gradient, layer_norm, loss, softmax, sum_body
+from tests.lowering.upstream_kernels import Case, Compiled, check, lowered, needs_upstream
 
 pytestmark = needs_upstream
 RNG = np.random.default_rng(5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from level3_kernels import KernelText, bias_gradient, matmul, product_body, softmax
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -14,6 +13,7 @@ from gradir.ir.passes import PassContext
 from gradir.lowering.schedule_kernels import ScheduleKernels
 from gradir.lowering.schedules.contraction import even_split
 from gradir.lowering.schedules.machine import Machine, machine_of
+from tests.lowering.level3_kernels import KernelText, bias_gradient, matmul, product_body, softmax
 
 
 def scheduled(text: str, target: CpuTargetAttr | None = None) -> Schedule:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import parse
 
 from gradir.reference import compare, expectations
 from gradir.reference.compare import Expectation
 from gradir.reference.inputs import generate
+from tests.reference.programs import parse
 
 RNG = np.random.default_rng(1)
 

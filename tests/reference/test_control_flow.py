@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import evaluate, one, parse, refused, refused_op
 
 from gradir.errors import GradirError
 from gradir.reference import run
 from gradir.reference.machine import Machine
+from tests.reference.programs import evaluate, one, parse, refused, refused_op
 
 I64 = np.int64
 

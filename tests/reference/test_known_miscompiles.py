@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import evaluate, parse, refused
 
 from gradir.reference import check_semantics, run
+from tests.reference.programs import evaluate, parse, refused
 
 F = "memref<2xf32>"
 SCALE = f"""

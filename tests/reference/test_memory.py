@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import evaluate, parse, refused
 
 from gradir.reference import run
+from tests.reference.programs import evaluate, parse, refused
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 M = "memref<3x4xf32>"

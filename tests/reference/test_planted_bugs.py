@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from programs import parse
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32
 from xdsl.ir import Operation
 
 from gradir.errors import GradirError
 from gradir.reference import SemanticsChecker, check_semantics
+from tests.reference.programs import parse
 
 LEVEL_1 = """
 func.func private @norm(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {

@@ -8,9 +8,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from programs import one, refused_op
 
 from gradir.reference.scalars import rounded
+from tests.reference.programs import one, refused_op
 
 NAN, INF = math.nan, math.inf
 BF16 = ml_dtypes.bfloat16

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import evaluate, parse, refused
 
 from gradir.reference import run, structured
+from tests.reference.programs import evaluate, parse, refused
 
 RNG = np.random.default_rng(0)
 

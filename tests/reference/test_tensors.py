@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import evaluate, one, refused_op
 
 from gradir.dialects import nd
 from gradir.dialects.nd.base import Sample
 from gradir.ir.text import parse_module
 from gradir.reference import run
+from tests.reference.programs import evaluate, one, refused_op
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 T = "tensor<3x4xf32>"

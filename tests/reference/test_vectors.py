@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import parse, refused
 
 from gradir.reference import run
+from tests.reference.programs import parse, refused
 
 M = np.arange(32, dtype=np.float32).reshape(4, 8)
 MEM = "memref<4x8xf32>"

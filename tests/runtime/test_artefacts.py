@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import compiled_programs as programs
 import numpy as np
 import pytest
 
@@ -12,6 +11,7 @@ from gradir.errors import GradirError
 from gradir.runtime import Module, artefact, load
 from gradir.runtime.manifest import Manifest, Target
 from gradir.runtime.target import check_target, host_target
+from tests.runtime import compiled_programs as programs
 
 X = np.arange(4, dtype=np.float32)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import compiled_programs as programs
 import ml_dtypes
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from gradir.runtime import Buffer, Function, TensorSpec
 from gradir.runtime.call import Plan, Spec, fast_call_works, scalar_word
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.signature import check_inputs, make_outputs
+from tests.runtime import compiled_programs as programs
 
 X = np.arange(4, dtype=np.float32)
 Y = np.full(4, 10, np.float32)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import compiled_programs as programs
-
 from gradir.dialects.target import abi as emitted
 from gradir.runtime import abi
+from tests.runtime import compiled_programs as programs
 
 BANNED = """
 import sys

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import compiled_programs as programs
 import numpy as np
 import pytest
 
 from gradir.errors import GradirError
 from gradir.runtime import Buffer, memory
+from tests.runtime import compiled_programs as programs
 
 
 @pytest.fixture(autouse=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 
-import compiled_programs as programs
 import numpy as np
 import pytest
 
 from gradir.runtime.native.threads import threads_ir
 from gradir.runtime.threads import available_threads, worker_count
+from tests.runtime import compiled_programs as programs
 
 X = np.arange(1000)
 

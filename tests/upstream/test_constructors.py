@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from roundtrip import reprint, upstream
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -29,6 +28,7 @@ from gradir.dialects.upstream import arith, linalg, math, memref, scf, vector
 from gradir.dialects.upstream.func import ReturnOp
 from gradir.ir.builder import new_function
 from gradir.ir.printer import print_op
+from tests.upstream.roundtrip import reprint, upstream
 
 ADD = CombiningKindAttr(CombiningKindFlag.ADD)
 V4, V8, V48 = VectorType(f32, [4]), VectorType(f32, [8]), VectorType(f32, [4, 8])

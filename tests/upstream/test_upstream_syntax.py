@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from roundtrip import reprint, upstream
 
 from gradir.dialects.upstream import arith, vector
+from tests.upstream.roundtrip import reprint, upstream
 
 VALUES = (
     "%a: vector<4xf32>, %b: vector<8xf32>, %acc: vector<4x8xf32>, %s: f32, %m: memref<4x8xf32>, %i: index, %idx: vector<4xindex>, "
