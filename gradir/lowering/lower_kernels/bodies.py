@@ -71,9 +71,9 @@ def combination(op: Operation) -> Combination | None:
 
 
 def is_identity(value: SSAValue, combiner: Operation) -> bool:
-    """Is the scalar `value` a constant that the combiner leaves every other value by?"""
+    """Is the scalar `value` a constant that the combiner leaves every other value by? Not so +0 by a sum: it turns -0 into +0."""
     owner = value.owner
-    return isinstance(owner, arith.ConstantOp) and owner.value == identity(combiner, value.type)
+    return not isinstance(combiner, arith.AddfOp) and isinstance(owner, arith.ConstantOp) and owner.value == identity(combiner, value.type)
 
 
 def identity(combiner: Operation, element: Attribute) -> Attribute:
