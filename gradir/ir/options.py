@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from gradir.errors import GradirError
-from gradir.ir.passes import Pass
+
+if TYPE_CHECKING:
+    from gradir.ir.passes import Pass
 
 
 def configure(kind: type[Pass], options: Mapping[str, object], name: str = "") -> Pass:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gradir.driver.passes import PASSES, load_pass, unknown_pass
 from gradir.driver.pipelines import PIPELINES, expand_pipeline
 from gradir.errors import GradirError
+from gradir.ir.options import configure
 from gradir.ir.pipeline import Item, Nested, PassRequest, parse_pipeline, pipeline_error
 
 MODULE, FUNCTION = "builtin.module", "func.func"
@@ -74,12 +75,14 @@ def _plain(item: PassRequest) -> dict[str, str | int | float | bool]:
 
 
 def check_anchors(steps: Sequence[Step], around: str = MODULE) -> None:
-    """Import each pass and check that it may run where it stands; raises GradirError GR035."""
+    """Import each pass, check its options and that it may run where it stands; raises GradirError GR034 or GR035."""
     for step in steps:
         if step.request is None:
             check_anchors(step.body, step.anchor)
             continue
-        wanted = load_pass(step.name).ANCHOR
+        kind = load_pass(step.name)
+        configure(kind, step.request.options, step.name)
+        wanted = kind.ANCHOR
         if wanted in (None, around) or (wanted == FUNCTION and around == MODULE):
             continue
         raise GradirError(

@@ -51,6 +51,8 @@ def test_diagnostics_exit_1_and_print_nothing(tmp_path: Path, capsys: Capture) -
     [
         (["-p", "no-such-pass"], "unknown pass 'no-such-pass'"),
         (["-p", "cse,"], "expected the name of a pass"),
+        (["-p", "cse{max=3}"], "pass 'cse' has no option 'max'"),
+        (["-p", "func.func(nd-expand{keep=1 kept=2})"], "did you mean 'keep'?"),
         (["--print-ir-after=nothing"], "no pass or pipeline has this name"),
         (["--check-semantics=x"], "expected SEED,N"),
         (["--load", "/no/such/plugin.py"], "plugin /no/such/plugin.py does not load"),
