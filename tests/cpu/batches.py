@@ -1,4 +1,4 @@
-"""Many samples in one module: compiled together, evaluated one by one, compared by the rules of NUMERICS, "Comparison"."""
+"""Many samples in one module: compiled together, evaluated one by one, compared by the rules of docs/numerics.md, "Comparison"."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from batches import backward, differences, forward, retyped
 
 from gradir.autodiff.registry import SKIPPED, load_rules
 from gradir.dialects import nd
 from gradir.dialects.nd.base import NdOp, Sample
+from tests.cpu.batches import backward, differences, forward, retyped
 
 load_rules()
 
@@ -22,7 +22,7 @@ OPS = [op for ops in nd.FAMILIES.values() for op in ops]
 DIFFERENTIABLE = [op for op in OPS if op not in SKIPPED and op is not nd.BindOp]
 ELEMENTS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 WITHOUT_SUMS = ("elementwise", "shape", "indexing", "creation")
-"""Families whose zeros have a sign that NUMERICS fixes."""
+"""Families whose zeros have a sign that docs/numerics.md fixes."""
 
 
 def name_of(op: type[NdOp]) -> str:

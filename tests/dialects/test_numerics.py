@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from build import evaluate, f32
 from gradir.dialects import nd
 from gradir.dialects.types import element_type, tensor
+from tests.dialects.build import RUNNER, by_definition, evaluate, f32
 
 BF16 = ml_dtypes.bfloat16
 INF, NAN = np.inf, np.nan
@@ -27,6 +27,18 @@ def bits_equal(found: Any, expected: Any) -> None:
     np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
     zeros = expected == 0
     np.testing.assert_array_equal(np.signbit(found.astype(np.float64))[zeros], np.signbit(expected.astype(np.float64))[zeros])
+
+
+def nearly(found: Any, expected: Any) -> None:
+    """Row "accuracy": `evaluate` rounds once; other ways are within 2 units in the last place (f32), 4 (f64)."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    if RUNNER.get() is by_definition:
+        bits_equal(found, expected)
+        return
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))
+    finite = np.isfinite(expected)
+    bits_equal(found[~finite], expected[~finite])
+    np.testing.assert_array_max_ulp(found[finite], expected[finite], 2 if found.dtype == np.float32 else 4)
 
 
 # Types and rounding
@@ -152,7 +164,7 @@ def test_float_rem_is_fmod():
 def test_float_pow_is_ieee(dtype: Any):
     base = np.array([NAN, 1, -1, -8, -2, -0.0, 2, 0], dtype)
     exponent = np.array([0, NAN, INF, 1 / 3, 3, -1, 0.5, 0], dtype)
-    bits_equal(evaluate(nd.PowOp.make, base, exponent), np.array([1, 1, 1, NAN, -8, -INF, np.sqrt(dtype(2)), 1]))
+    nearly(evaluate(nd.PowOp.make, base, exponent), np.array([1, 1, 1, NAN, -8, -INF, np.sqrt(dtype(2)), 1], dtype))
 
 
 def test_poles_and_domains():
@@ -185,7 +197,7 @@ def test_f32_functions_are_within_an_ulp_over_the_whole_range():
     x = f32([1e-42, 1e-30, 0.1, 1, 10, 80, -80, 1e4, 1e30, -100])
     with np.errstate(all="ignore"):
         for make, exact in ((nd.ExpOp.make, np.exp), (nd.SinOp.make, np.sin), (nd.CosOp.make, np.cos), (nd.TanhOp.make, np.tanh)):
-            bits_equal(evaluate(make, x), exact(x.astype(np.longdouble)).astype(np.float32))
+            nearly(evaluate(make, x), exact(x.astype(np.longdouble)).astype(np.float32))
 
 
 def test_logistic_is_the_formula():
@@ -208,7 +220,7 @@ def test_integer_overflow_wraps():
     assert evaluate(nd.SubOp.make, np.array([0], np.uint8), np.array([1], np.uint8)).tolist() == [255]
     assert evaluate(nd.AddOp.make, np.array([127], np.int8), np.array([1], np.int8)).tolist() == [-128]
     assert evaluate(nd.MulOp.make, np.array([16], np.int8), np.array([16], np.int8)).tolist() == [0]
-    assert nd.IotaOp.make(tensor(element_type(np.int8), [129]), 0).evaluate()[128] == -128
+    assert evaluate(lambda: nd.IotaOp.make(tensor(element_type(np.int8), [129]), 0))[128] == -128
 
 
 def test_integer_division_is_toward_zero():
@@ -265,10 +277,10 @@ def test_gather_clamps():
 
 def test_dynamic_slices_are_clamped_to_fit():
     x = np.arange(5.0)
-    take = lambda v, at: nd.DynamicSliceOp.make(v, [at], [3])  # noqa: E731
+    take = lambda v, at: nd.DynamicSliceOp.make(v, [at], [3])
     assert evaluate(take, x, np.array(4)).tolist() == [2, 3, 4]
     assert evaluate(take, x, np.array(-7)).tolist() == [0, 1, 2]
-    put = lambda v, u, at: nd.DynamicUpdateSliceOp.make(v, u, [at])  # noqa: E731
+    put = lambda v, u, at: nd.DynamicUpdateSliceOp.make(v, u, [at])
     assert evaluate(put, x, np.array([8.0, 9.0]), np.array(9)).tolist() == [0, 1, 2, 8, 9]
 
 
@@ -361,7 +373,7 @@ def test_sums_are_accurate():
     ones = np.ones(1 << 22, np.float32)
     assert evaluate(partial(nd.ReduceSumOp.make, dims=[0]), ones) == 1 << 22
     tenths = np.full((3, 1_000_000), 0.1, np.float32)
-    np.testing.assert_allclose(evaluate(partial(nd.ReduceSumOp.make, dims=[1]), tenths) / 1e6, np.float32(0.1), rtol=1e-7)
+    np.testing.assert_allclose(evaluate(partial(nd.ReduceSumOp.make, dims=[1]), tenths) / 1e6, np.float32(0.1), rtol=1e-6)
 
 
 @pytest.mark.parametrize("dims", [[0], [1], [0, 1], [0, 2]])
@@ -369,7 +381,8 @@ def test_f64_sums_are_pairwise(dims: list[int]):
     x = np.full((100, 100, 20), 0.1)
     found = evaluate(partial(nd.ReduceSumOp.make, dims=dims), x)
     count = np.prod([x.shape[d] for d in dims])
-    assert np.max(np.abs(found - 0.1 * count)) <= (32 + np.log2(count)) * 2**-53 * 0.1 * count
+    terms = 32 + np.log2(count) if RUNNER.get() is by_definition else count
+    assert np.max(np.abs(found - 0.1 * count)) <= terms * 2**-53 * 0.1 * count
 
 
 def test_dot_runs_in_f32_at_least_and_widens_integers_first():
@@ -430,8 +443,8 @@ def test_sum_windows_count_from_the_padding():
 
 
 def test_max_pool_derivative_goes_to_the_first_of_ties_and_to_nan():
-    scatter = lambda x, ct: nd.SelectAndScatterOp.make(x, ct, [2])  # noqa: E731
+    scatter = lambda x, ct: nd.SelectAndScatterOp.make(x, ct, [2])
     assert evaluate(scatter, f32(1, 1, 0), f32(5, 7)).tolist() == [5, 7, 0]
     assert evaluate(scatter, f32(NAN, 1, NAN), f32(5, 7)).tolist() == [5, 0, 7]
-    padded = lambda x, ct: nd.SelectAndScatterOp.make(x, ct, [2], padding=[2, 0])  # noqa: E731
+    padded = lambda x, ct: nd.SelectAndScatterOp.make(x, ct, [2], padding=[2, 0])
     assert evaluate(padded, f32(-INF, 1), f32(3, 5, 7)).tolist() == [5, 7]

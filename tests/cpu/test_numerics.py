@@ -1,0 +1,42 @@
+"""The rows of NUMERICS for single ops once more: the same tests as for `evaluate`, each op compiled as a program of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Block, Operation
+
+from gradir.driver.compile import compile_module
+from gradir.ir.builder import Builder, new_function
+from tests.dialects import build
+from tests.dialects.test_numerics import *  # noqa: F403  (its tests become tests of this module)
+
+Array = np.ndarray[Any, Any]
+
+
+def compiled(block: Block, op: Operation, arrays: Sequence[Array]) -> Array:
+    """The op as the body of a function, compiled from nothing and called."""
+    block.add_op(op)
+    Builder(block).op(ReturnOp, list(op.results))
+    module = ModuleOp([new_function("f", block, [result.type for result in op.results])])
+    return compile_module(module, cache=False, threads=1)["f"](*arrays)
+
+
+@pytest.fixture(autouse=True)
+def compiler() -> Iterator[None]:
+    """`evaluate` of the rows compiles."""
+    token = build.RUNNER.set(compiled)
+    yield
+    build.RUNNER.reset(token)
+
+
+def test_the_rows_are_compiled() -> None:
+    """A row fails when the compiled program is wrong."""
+    build.RUNNER.set(lambda block, op, arrays: compiled(block, op, arrays) + 1)
+    with pytest.raises(AssertionError):
+        test_integer_division_is_toward_zero()  # noqa: F405
