@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_in_block
 from gradir.dialects import nd
-from gradir.dialects.upstream import tensor as upstream_tensor
+from gradir.dialects.upstream import arith, tensor as upstream_tensor
 from gradir.ir.builder import Builder
 
 FREE: tuple[type[Operation], ...] = (
     nd.ConstantOp, nd.IotaOp, nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp, nd.IndexAtOp, nd.SymbolOp,
-    upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.IndexCastOp,
-    arith.CmpiOp, arith.SelectOp,
+    upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp,
+    arith.IndexCastOp, arith.CmpiOp, arith.SelectOp,
 )  # fmt: skip
 """Ops that cost nothing next to a load: views, constants and index arithmetic."""
 
@@ -49,8 +48,7 @@ def plan(forward: Block, backward: Block, available: Callable[[SSAValue], bool])
         if value not in must:
             _collect(value, inside, available, must, redo)
     for value in list(must):
-        have = {v: None for v in must if v is not value}
-        if _redoable(value, inside, available, have, CHEAP) and _depth(value, inside, have) <= 4:
+        if _redoable(value, inside, available, must, CHEAP) and _depth(value, inside, must) <= 4:
             del must[value]
             _collect(value, inside, available, must, redo)
     order = {op: k for k, op in enumerate(forward.ops)}
@@ -58,14 +56,18 @@ def plan(forward: Block, backward: Block, available: Callable[[SSAValue], bool])
 
 
 def _redoable(
-    value: SSAValue, inside: set[SSAValue], available: Callable[[SSAValue], bool], saved: dict[SSAValue, None], kinds: tuple[type[Operation], ...]
+    value: SSAValue,
+    inside: set[SSAValue],
+    available: Callable[[SSAValue], bool],
+    saved: dict[SSAValue, None],
+    kinds: tuple[type[Operation], ...],
 ) -> bool:
-    """Whether `value` can be computed again from what the backward part has, with ops of `kinds` only."""
+    """Whether `value` can be computed again from what the backward part has (`saved` but for `value` itself), with ops of `kinds` only."""
     stack = [value]
     seen: set[SSAValue] = set()
     while stack:
         v = stack.pop()
-        if v in seen or v not in inside or available(v) or (v in saved):
+        if v in seen or v not in inside or available(v) or (v in saved and v is not value):
             continue
         seen.add(v)
         if len(seen) > 32 or not isinstance(v, OpResult) or not isinstance(v.op, kinds) or v.op.regions:
@@ -75,11 +77,11 @@ def _redoable(
 
 
 def _depth(value: SSAValue, inside: set[SSAValue], saved: dict[SSAValue, None]) -> int:
-    """Number of ops that redoing `value` takes."""
+    """Number of ops that redoing `value` takes, itself included."""
     stack, seen = [value], set[SSAValue]()
     while stack:
         v = stack.pop()
-        if v in seen or v not in inside or v in saved or not isinstance(v, OpResult):
+        if v in seen or v not in inside or (v in saved and v is not value) or not isinstance(v, OpResult):
             continue
         seen.add(v)
         stack.extend(v.op.operands)
