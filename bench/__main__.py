@@ -42,11 +42,18 @@ class Peer:
         """None when the system is not installed."""
         python = PEERS / name.removesuffix("_compile") / "bin" / "python"
         limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"), str(threads))
-        env = {**os.environ, **limits, "PYTHONPATH": str(ROOT), "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"}
+        env = {
+            **os.environ,
+            **limits,
+            "PYTHONPATH": str(ROOT),
+            "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}",
+        }
         command = [str(python) if python.exists() else sys.executable, "-m", "bench.worker", name, str(threads)]
         if threads == 1 and name == "jax" and hasattr(os, "sched_getaffinity"):
             command = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env, cwd=ROOT)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env, cwd=ROOT
+        )
         peer = cls(name, process, "")
         hello = peer.answer()
         if "version" not in hello:
@@ -132,7 +139,13 @@ def work(row: Row) -> str:
     t = row.p10("gradir")
     if not t:
         return ""
-    return f"{row.workload.flops / t / 1e9:.1f} GF/s" if row.workload.flops else f"{row.workload.bytes / t / 1e9:.1f} GB/s" if row.workload.bytes else ""
+    return (
+        f"{row.workload.flops / t / 1e9:.1f} GF/s"
+        if row.workload.flops
+        else f"{row.workload.bytes / t / 1e9:.1f} GB/s"
+        if row.workload.bytes
+        else ""
+    )
 
 
 def main() -> None:
@@ -169,10 +182,22 @@ def main() -> None:
 def markdown(title: str, peers: list[Peer], rows: list[Row]) -> str:
     """The table and the first calls as a page."""
     names = [p.name for p in peers]
-    out = ["# Benchmark", "", title.capitalize() + ".", "", "| workload | " + " | ".join(f"{p.name} {p.version}" for p in peers) + " | gradir does |"]
+    out = [
+        "# Benchmark",
+        "",
+        title.capitalize() + ".",
+        "",
+        "| workload | " + " | ".join(f"{p.name} {p.version}" for p in peers) + " | gradir does |",
+    ]
     out.append("|" + "---|" * (len(names) + 2))
     out += ["| " + " | ".join([r.workload.name, *(cell(r, n) for n in names), work(r)]) + " |" for r in rows]
-    out += ["", "First call (trace, compile, run), caches off:", "", "| workload | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
+    out += [
+        "",
+        "First call (trace, compile, run), caches off:",
+        "",
+        "| workload | " + " | ".join(names) + " |",
+        "|" + "---|" * (len(names) + 1),
+    ]
     out += ["| " + " | ".join([r.workload.name, *(seconds(r.first.get(n)) for n in names)]) + " |" for r in rows]
     return "\n".join(out) + "\n"
 

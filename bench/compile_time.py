@@ -58,13 +58,23 @@ def main() -> None:
     chains = [(n, *seconds(chain(n), x, w)) for n in SIZES]
     loops = []
     for trips in TRIPS:
-        body = lambda x, w, n=trips: gd.grad(lambda w: gd.sum(gd.fori_loop(0, n, lambda i, s: gd.tanh(s @ w), x)))(w)  # noqa: E731
+        body = lambda x, w, n=trips: gd.grad(lambda w: gd.sum(gd.fori_loop(0, n, lambda i, s: gd.tanh(s @ w), x)))(w)
         loops.append((trips, *seconds(body, x, w)))
     rows = [f"| chain of {n} ops | {t:.3f} | {1e3 * t / n:.2f} | {k} |" for n, t, k in chains]
     rows += [f"| loop, {n} trips, with gradient | {t:.3f} | | {k} |" for n, t, k in loops]
     text = "\n".join(
-        ["# Compile time", "", f"CPU seconds, caches off, best of three, load {load:.1f} at start. `python -m bench.compile_time`", ""]
-        + ["| program | s | ms per op | kernels |", "|---|---|---|---|", *rows, "", "![compile time](compile-time.png)", ""]
+        [
+            "# Compile time",
+            "",
+            f"CPU seconds, caches off, best of three, load {load:.1f} at start. `python -m bench.compile_time`",
+            "",
+            "| program | s | ms per op | kernels |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+            "![compile time](compile-time.png)",
+            "",
+        ]
     )
     print(text)
     if options.out:

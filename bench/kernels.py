@@ -42,7 +42,7 @@ def contiguous(kernel: FuncOp) -> FuncOp:
     block = copy.body.block
     for arg in block.args:
         if isinstance(arg.type, MemRefType):
-            block.args[arg.index]._type = MemRefType(arg.type.element_type, arg.type.get_shape())  # noqa: SLF001
+            block.args[arg.index]._type = MemRefType(arg.type.element_type, arg.type.get_shape())
     copy.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], [])
     return copy
 
@@ -57,7 +57,9 @@ def work(kernel: FuncOp) -> int:
                 for size, form in zip(value.type.get_shape(), attr.data.results):
                     if hasattr(form, "position"):
                         extents[form.position] = size
-            total += int(np.prod(list(extents.values()), dtype=np.int64)) * sum(1 for o in op.body.block.ops if o.name.startswith(("arith.", "math.")))
+            total += int(np.prod(list(extents.values()), dtype=np.int64)) * sum(
+                1 for o in op.body.block.ops if o.name.startswith(("arith.", "math."))
+            )
     return total
 
 
@@ -95,7 +97,13 @@ def main() -> None:
         rows.append((float(np.percentile(times, 10)) * calls.get(name, 0), name, str(kernel.attributes["gradir.kernel"]), work(kernel)))
     table = Table("kernel", "us in all", "calls", "Gop/s", "schedule")
     for seconds, name, schedule, ops in sorted(rows, reverse=True):
-        table.add_row(name, f"{seconds * 1e6:.1f}", str(calls.get(name, 0)), f"{ops * calls.get(name, 0) / seconds / 1e9:.1f}" if seconds else "", schedule)
+        table.add_row(
+            name,
+            f"{seconds * 1e6:.1f}",
+            str(calls.get(name, 0)),
+            f"{ops * calls.get(name, 0) / seconds / 1e9:.1f}" if seconds else "",
+            schedule,
+        )
     Console(width=150).print(table, f"total {sum(r[0] for r in rows) * 1e6:.0f} us")
 
 

@@ -1,7 +1,7 @@
 """One system in a process of its own, driven by JSON lines on stdin: load a workload, run a burst, drop it.
 
-    {"do": "load", "workload": NAME}   -> {"first": seconds, "outputs": PATH, "note": ...} or {"error": text}
-    {"do": "burst", "seconds": S}      -> {"times": [seconds, ...]}
+{"do": "load", "workload": NAME}   -> {"first": seconds, "outputs": PATH, "note": ...} or {"error": text}
+{"do": "burst", "seconds": S}      -> {"times": [seconds, ...]}
 """
 
 from __future__ import annotations

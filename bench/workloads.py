@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def mlp(B: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any, x: Any) ->
 def mlp_inputs() -> list[np.ndarray]:
     sizes = [784, 512, 512, 10]
     out: list[np.ndarray] = []
-    for k, (m, n) in enumerate(zip(sizes, sizes[1:])):
+    for k, (m, n) in enumerate(pairwise(sizes)):
         out += [normal(10 + k, m, n, scale=(2 / m) ** 0.5), normal(20 + k, n, scale=0.1)]
     return [*out, normal(3, 128, 784)]
 
@@ -108,7 +109,9 @@ def attention(B: Any, q: Any, k: Any, v: Any) -> Any:
     return B.matmul(B.softmax(B.where(np.tril(np.ones((n, n), bool)), scores, F32(-1e30))), v)
 
 
-def transformer_block(B: Any, g1: Any, b1: Any, wqkv: Any, bqkv: Any, wo: Any, bo: Any, g2: Any, b2: Any, wi: Any, bi: Any, wp: Any, bp: Any, x: Any) -> Any:
+def transformer_block(
+    B: Any, g1: Any, b1: Any, wqkv: Any, bqkv: Any, wo: Any, bo: Any, g2: Any, b2: Any, wi: Any, bi: Any, wp: Any, bp: Any, x: Any
+) -> Any:
     """One GPT-2-small block: width 768, 12 heads, batch 4, 128 positions."""
     batch, n, width, heads = 4, 128, 768, 12
     y = B.layer_norm(x, g1, b1) @ wqkv + bqkv
@@ -120,7 +123,7 @@ def transformer_block(B: Any, g1: Any, b1: Any, wqkv: Any, bqkv: Any, wo: Any, b
 
 def block_inputs() -> list[np.ndarray]:
     d = 768
-    ones = lambda s: 1 + normal(s, d, scale=0.1)  # noqa: E731
+    ones = lambda s: 1 + normal(s, d, scale=0.1)
     return [
         ones(0), normal(1, d, scale=0.1), normal(2, d, 3 * d, scale=0.03), normal(3, 3 * d, scale=0.1), normal(4, d, d, scale=0.03),
         normal(5, d, scale=0.1), ones(6), normal(7, d, scale=0.1), normal(8, d, 4 * d, scale=0.03), normal(9, 4 * d, scale=0.1),
@@ -233,22 +236,22 @@ LABELS = np.random.default_rng(4).integers(0, 10, 128).astype(np.int32)
 
 
 def _gemm(n: int) -> Workload:
-    make = lambda: [normal(0, n, n), normal(1, n, n)]  # noqa: E731
+    make = lambda: [normal(0, n, n), normal(1, n, n)]
     return Workload(f"gemm_{n}", "gemm", "forward", lambda B, a, b: B.matmul(a, b), make, flops=2.0 * n**3, bytes=12.0 * n * n)
 
 
 def _chain(n: int, name: str) -> Workload:
-    make = lambda: [normal(k, n) for k in range(3)]  # noqa: E731
+    make = lambda: [normal(k, n) for k in range(3)]
     return Workload(f"chain_{name}", "elementwise", "forward", lambda B, x, y, z: B.gelu(x * y + z), make, bytes=16.0 * n)
 
 
 def _sum(axis: int) -> Workload:
-    make = lambda: [normal(0, 4096, 4096)]  # noqa: E731
+    make = lambda: [normal(0, 4096, 4096)]
     return Workload(f"sum_axis{axis}_4096", "elementwise", "forward", lambda B, x: B.sum(x, axis), make, bytes=4.0 * 4096**2)
 
 
 def _conv(batch: int) -> Workload:
-    make = lambda: [normal(0, 64, 64, 3, 3, scale=0.05), normal(1, batch, 64, 56, 56)]  # noqa: E731
+    make = lambda: [normal(0, 64, 64, 3, 3, scale=0.05), normal(1, batch, 64, 56, 56)]
     flops = 2.0 * batch * 64 * 64 * 9 * 56 * 56
     return Workload(f"conv3x3_b{batch}", "conv", "forward", lambda B, w, x: B.conv(x, w, 1), make, params=1, flops=flops)
 
@@ -268,7 +271,10 @@ WORKLOADS: dict[str, Workload] = {
         ),
         _chain(1_000_000, "1e6"),
         _chain(16_000_000, "16e6"),
-        Workload("softmax_4096x1024", "elementwise", "forward", lambda B, x: B.softmax(x), lambda: [normal(0, 4096, 1024)], bytes=8.0 * 4096 * 1024),
+        Workload(
+            "softmax_4096x1024", "elementwise", "forward", lambda B, x: B.softmax(x),
+            lambda: [normal(0, 4096, 1024)], bytes=8.0 * 4096 * 1024,
+        ),
         Workload(
             "layernorm_4096x1024", "elementwise", "forward", lambda B, x, g, b: B.layer_norm(x, g, b),
             lambda: [normal(0, 4096, 1024), normal(1, 1024), normal(2, 1024)], bytes=8.0 * 4096 * 1024,
@@ -289,7 +295,10 @@ WORKLOADS: dict[str, Workload] = {
             "resnet_train", "model", "train", lambda B, *a: B.cross_entropy(resnet(B, *a[:-1], train=True), a[-1]),
             lambda: [*resnet_inputs(True), LABELS[:32]], params=len(resnet_inputs(True)) - 1, flops=3 * resnet_flops(), tolerance=1e-2,
         ),
-        Workload("attention_12x512x64", "model", "forward", attention, lambda: [normal(k, 1, 12, 512, 64) for k in range(3)], flops=4.0 * 12 * 512 * 512 * 64),
+        Workload(
+            "attention_12x512x64", "model", "forward", attention,
+            lambda: [normal(k, 1, 12, 512, 64) for k in range(3)], flops=4.0 * 12 * 512 * 512 * 64,
+        ),
         Workload("block_infer", "model", "forward", transformer_block, block_inputs, params=12, flops=BLOCK_FLOPS),
         Workload(
             "block_train", "model", "train", lambda B, *a: B.mean((transformer_block(B, *a[:-1]) - a[-1]) ** 2),

@@ -19,14 +19,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "pytrees": ("tree_map",),
     _PYTHON + "elementwise": (
         "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "tan", "floor", "ceil", "relu", "negative",
-        "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "isnan", "add", "subtract", "multiply", "divide",
-        "maximum", "minimum", "fmod", "mod", "floor_divide", "power", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
-        "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and", "logical_or",
-        "where", "clip", "gelu", "pi",
+        "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "isnan", "add", "subtract", "multiply",
+        "divide", "maximum", "minimum", "fmod", "mod", "floor_divide", "power", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor",
+        "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and",
+        "logical_or", "where", "clip", "gelu", "pi",
     ),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
     _PYTHON + "shape": (
-        "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip", "pad",
+        "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip",
+        "pad",
     ),
     _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot", "conv", "reduce_window", "max_pool", "avg_pool"),
     _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "arange", "iota", "one_hot"),
@@ -35,7 +36,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["GradirError", "__version__", "preload", *_HOME]
+__all__ = ["GradirError", "__version__", "preload", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]  (the names of the table above)
 
 
 def __getattr__(name: str) -> Any:

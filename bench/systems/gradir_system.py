@@ -33,7 +33,7 @@ class GradirOps:
         mean = gd.mean(x, (0, 2, 3)) if mean is None else mean
         var = gd.var(x, (0, 2, 3)) if var is None else var
         scale = g / gd.sqrt(var + 1e-5)
-        column = lambda v: gd.reshape(v, (1, -1, 1, 1))  # noqa: E731
+        column = lambda v: gd.reshape(v, (1, -1, 1, 1))
         return x * column(scale) + column(b - mean * scale)
 
     def conv(self, x: Any, w: Any, stride: int) -> Any:

@@ -113,9 +113,9 @@ class NumpySystem:
     def prepare(self, w: Workload, dtype: Any = np.float32) -> Cell:
         inputs = [x.astype(dtype) if x.dtype == np.float32 else x for x in w.inputs()]
         if w.kind == "forward":
-            run = lambda: as_tuple(w.fn(self.ops, *inputs))  # noqa: E731
+            run = lambda: as_tuple(w.fn(self.ops, *inputs))
         elif w.name == "mlp_train":
-            run = lambda: mlp_train(w.rate, *inputs)  # noqa: E731
+            run = lambda: mlp_train(w.rate, *inputs)
         else:
             raise NotAvailable("no gradients")
         box: dict[str, Any] = {}

@@ -107,7 +107,7 @@ class TorchSystem:
         n, ops = w.params, self.ops
         inputs = [torch.from_numpy(np.array(x)) for x in w.inputs()]
         inputs = [x.long() if x.dtype == torch.int32 and x.ndim else x for x in inputs]
-        forward = lambda *a: w.fn(ops, *a)  # noqa: E731
+        forward = lambda *a: w.fn(ops, *a)
         run = torch.compile(forward) if self.compiled else forward
         box: dict[str, Any] = {}
 

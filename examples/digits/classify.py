@@ -1,6 +1,6 @@
 """Classify the test set with a saved artefact; runs with xDSL banned, so only the runtime can be at work.
 
-    python classify.py build/digits.gradir  ->  {"mlp": 0.98, "cnn": 0.99}
+python classify.py build/digits.gradir  ->  {"mlp": 0.98, "cnn": 0.99}
 """
 
 from __future__ import annotations

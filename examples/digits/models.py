@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def he(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def mlp_params(seed: int) -> Params:
     rng = np.random.default_rng(seed)
     sizes = (64, 128, 64, 10)
-    layers = zip(sizes, sizes[1:])
+    layers = pairwise(sizes)
     return {f"layer{k}": {"w": he(rng, m, n), "b": np.zeros(n, np.float32)} for k, (m, n) in enumerate(layers)}
 
 
@@ -35,7 +36,7 @@ def mlp(params: Params, x: Any) -> Any:
 
 def cnn_params(seed: int) -> Params:
     rng = np.random.default_rng(seed)
-    zeros = lambda n: np.zeros(n, np.float32)  # noqa: E731
+    zeros = lambda n: np.zeros(n, np.float32)
     return {
         "conv0": {"w": he(rng, 3, 3, 1, 16), "b": zeros(16)},
         "conv1": {"w": he(rng, 3, 3, 16, 32), "b": zeros(32)},

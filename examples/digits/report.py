@@ -16,7 +16,8 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 pre { background: #f6f6f4; padding: .8rem; overflow: auto; max-height: 34rem; font-size: 12px; line-height: 1.35 }
 table { border-collapse: collapse } td, th { padding: .15rem .8rem; border-bottom: 1px solid #ddd; text-align: right }
-td:first-child, th:first-child { text-align: left } img { max-width: 34rem } details { margin: .6rem 0 } summary { cursor: pointer; font-weight: 600 }
+td:first-child, th:first-child { text-align: left } img { max-width: 34rem }
+details { margin: .6rem 0 } summary { cursor: pointer; font-weight: 600 }
 """
 
 MEANING = {
@@ -54,7 +55,13 @@ def confusion(path: Path, tables: Mapping[str, np.ndarray]) -> None:
     plt.close(figure)
 
 
-def page(path: Path, results: Mapping[str, object], stages: Mapping[str, float], levels: Mapping[str, Mapping[str, str]], pictures: Sequence[Path]) -> None:
+def page(
+    path: Path,
+    results: Mapping[str, object],
+    stages: Mapping[str, float],
+    levels: Mapping[str, Mapping[str, str]],
+    pictures: Sequence[Path],
+) -> None:
     """The page: figures, time per stage, and each model's step at each level."""
     out = [f"<!doctype html><meta charset=utf-8><title>Digits, level by level</title><style>{STYLE}</style><h1>Digits, level by level</h1>"]
     out += ["<table>", *(f"<tr><td>{html.escape(k)}<td>{html.escape(str(v))}" for k, v in results.items()), "</table>"]

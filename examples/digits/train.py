@@ -1,6 +1,6 @@
 """Train an MLP and a CNN on handwritten digits, each step one compiled function; measure, save, reload, classify again.
 
-    python examples/digits/train.py [--epochs N] [--out DIR]
+python examples/digits/train.py [--epochs N] [--out DIR]
 """
 
 from __future__ import annotations
@@ -40,15 +40,25 @@ class Trained:
     step: gd.Compiled
 
 
-def train(name: str, model: Callable[..., Any], params: models.Params, digits: data.Digits, epochs: int, rate: float, shift: bool) -> Trained:
+def train(
+    name: str, model: Callable[..., Any], params: models.Params, digits: data.Digits, epochs: int, rate: float, shift: bool
+) -> Trained:
     """Mini-batch Adam over shuffled epochs; `shift` moves the training images by up to a pixel each time."""
     rng = np.random.default_rng(1)
     per_epoch = len(digits.train_x) // BATCH
     state = models.adam_state(params)
-    step = gd.compile(models.training_step(model, rate, epochs * per_epoch), state, digits.train_x[:BATCH], digits.train_y[:BATCH], threads=1)
+    step = gd.compile(
+        models.training_step(model, rate, epochs * per_epoch), state, digits.train_x[:BATCH], digits.train_y[:BATCH], threads=1
+    )
     losses: list[float] = []
     busy = 0.0
-    columns = (TextColumn(f"{name:4}"), BarColumn(), MofNCompleteColumn(), TextColumn("loss {task.fields[loss]:.4f}"), TimeRemainingColumn())
+    columns = (
+        TextColumn(f"{name:4}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.4f}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=CONSOLE) as progress:
         task = progress.add_task(name, total=epochs * per_epoch, loss=float("nan"))
         for _ in range(epochs):
@@ -142,7 +152,9 @@ def main() -> None:
     show(results, stages)
 
 
-def write_report(out: Path, digits: data.Digits, trained: dict[str, Trained], logits: dict[str, Any], stages: dict[str, float], results: dict[str, Any]) -> None:
+def write_report(
+    out: Path, digits: data.Digits, trained: dict[str, Trained], logits: dict[str, Any], stages: dict[str, float], results: dict[str, Any]
+) -> None:
     """Pictures and the page with each step at each level."""
     curve, table = out / "loss.png", out / "confusion.png"
     report.loss_curve(curve, {name: t.losses for name, t in trained.items()})

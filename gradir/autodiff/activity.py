@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.autodiff.registry import SKIPPED
 from gradir.autodiff.tensors import is_float
 from gradir.dialects import ad
+from gradir.dialects.upstream import func, scf
 
 TERMINATORS = (func.ReturnOp, scf.YieldOp, scf.ConditionOp)
 
 Resolve = Callable[[func.CallOp], func.FuncOp]
+
+
+def _stops(op: Operation) -> bool:
+    """No derivative passes through `op`: a terminator, a request to stop, an op without one."""
+    return isinstance(op, (*TERMINATORS, ad.StopGradientOp)) or type(op) in SKIPPED
 
 
 def blocks_flow(op: scf.ForOp | scf.WhileOp) -> list[tuple[Block, Sequence[SSAValue], Sequence[SSAValue]]]:
@@ -70,7 +75,7 @@ class Activity:
 
     def _forward(self, block: Block) -> None:
         for op in block.ops:
-            if isinstance(op, TERMINATORS) or isinstance(op, ad.StopGradientOp) or type(op) in SKIPPED:
+            if _stops(op):
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._forward_loop(op)
@@ -105,7 +110,7 @@ class Activity:
 
     def _backward(self, block: Block) -> None:
         for op in reversed(list(block.ops)):
-            if isinstance(op, TERMINATORS) or isinstance(op, ad.StopGradientOp) or type(op) in SKIPPED:
+            if _stops(op):
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._backward_loop(op)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Operation
 
@@ -16,6 +15,7 @@ from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.tensors import is_float
 from gradir.dialects import ad, nd
+from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext, error_at
 
 REQUESTS = (ad.ValueAndGradOp, ad.GradOp, ad.VjpOp)
@@ -106,17 +106,24 @@ class Resolver:
         if key not in self.made:
             if isinstance(op, ad.VjpOp):
                 seeds = [k for k, kind in enumerate(kinds) if is_float(kind)]
-                self.made[key] = self.program.combined(primal, wrt, seeds=seeds, given=True, name=f"{stem}.vjp_{self._count(stem)}", request=label)
+                self.made[key] = self.program.combined(
+                    primal, wrt, seeds=seeds, given=True, name=f"{stem}.vjp_{self._count(stem)}", request=label
+                )
                 if "split" in op.properties:
                     flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
-                    self.program.split(primal, flags, tuple(k in seeds for k in range(len(kinds))), label, names=(f"{stem}.fwd", f"{stem}.bwd"))
+                    self.program.split(
+                        primal, flags, tuple(k in seeds for k in range(len(kinds))), label, names=(f"{stem}.fwd", f"{stem}.bwd")
+                    )
                     self._publish(f"{stem}.fwd", f"{stem}.bwd")
             else:
                 values = isinstance(op, ad.ValueAndGradOp)
                 name = f"{stem}.grad_{self._count(stem)}"
                 self.made[key] = self.program.combined(primal, wrt, seeds=[0], given=False, name=name, request=label, keep_results=values)
         call = func.CallOp.create(
-            operands=list(op.operands), result_types=[r.type for r in op.results], properties={"callee": SymbolRefAttr(self.made[key])}, location=op.location
+            operands=list(op.operands),
+            result_types=[r.type for r in op.results],
+            properties={"callee": SymbolRefAttr(self.made[key])},
+            location=op.location,
         )
         block = op.parent
         assert block is not None
@@ -140,7 +147,9 @@ class Resolver:
         kinds = primal.function_type.outputs.data
         for k in wrt:
             if not 0 <= k < len(inputs):
-                raise error_at(op, f"wrt names argument {k}", part="autodiff", code="AD002", expected=f"0 to {len(inputs) - 1}", found=str(k))
+                raise error_at(
+                    op, f"wrt names argument {k}", part="autodiff", code="AD002", expected=f"0 to {len(inputs) - 1}", found=str(k)
+                )
             if not is_float(inputs[k]):
                 raise error_at(
                     op,

@@ -186,7 +186,12 @@ class TensorBuilder:
         return self.broadcast(x, tensor(element(x), shape_of(kind)), [k for k in range(rank) if k not in reduced])
 
     def dot_general(
-        self, lhs: SSAValue, rhs: SSAValue, contract: tuple[Sequence[int], Sequence[int]], batch: tuple[Sequence[int], Sequence[int]], elem: Attribute
+        self,
+        lhs: SSAValue,
+        rhs: SSAValue,
+        contract: tuple[Sequence[int], Sequence[int]],
+        batch: tuple[Sequence[int], Sequence[int]],
+        elem: Attribute,
     ) -> SSAValue:
         """Result dims: batch, free dims of lhs, free dims of rhs."""
         (lc, rc), (lb, rb) = contract, batch

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE
+from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.verifier import Report, register_invariant
 
 ACCESS = "gradir.access"
@@ -73,7 +73,7 @@ def _check_buffers(function: FuncOp, entry: Block, report: Report) -> None:
             report(op, "is on tensors in a kernel on buffers")
         for value in _written(op):
             if (root := _root(value)) in read_only:
-                report(op, f"writes argument #{entry.args.index(root)} of its kernel, which is marked {ACCESS} = \"read\"")
+                report(op, f'writes argument #{entry.args.index(root)} of its kernel, which is marked {ACCESS} = "read"')
 
 
 def _has_tensors(entry: Block) -> bool:

@@ -12,9 +12,9 @@ from io import StringIO
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
-from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Region, SSAValue
 
+from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.cache import digest
 from gradir.ir.printer import LocPrinter
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.passes import load_pass
 from gradir.driver.pipelines import OptionValue, Request
 from gradir.driver.progress import remaining

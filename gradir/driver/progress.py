@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FunctionType, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from gradir.dialects.target import TARGET_ATTRIBUTE
+from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.pipelines import BEFORE_AD, ROAD, OptionValue, Request, Step
 
 

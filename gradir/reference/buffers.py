@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, NoneAttr, StridedLayoutAttr, StringAttr
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
+from gradir.dialects.upstream.func import FuncOp
 from gradir.reference.machine import Machine, Value
 
 Array = np.ndarray[Any, Any]

@@ -11,10 +11,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowAttr
 from xdsl.ir import Operation
 
 from gradir.dialects.upstream import arith
+from gradir.dialects.upstream.arith import FastMathFlagsAttr, IntegerOverflowAttr
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.values import constant, dtype_of, is_index, whole
 

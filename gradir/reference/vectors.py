@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import VectorType
-from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
 from xdsl.ir import Operation
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from gradir.dialects.upstream import arith, vector
+from gradir.dialects.upstream.vector import CombiningKindAttr, CombiningKindFlag
 from gradir.dialects.upstream.vector_shape import int_list
 from gradir.reference.buffers import View, check_index, read, write
 from gradir.reference.machine import Machine, Value, evaluates

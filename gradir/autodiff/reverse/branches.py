@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -21,7 +20,7 @@ from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects import nd
 from gradir.dialects.types import shape_of
-from gradir.dialects.upstream import arith
+from gradir.dialects.upstream import arith, scf
 from gradir.ir.builder import Builder
 
 
@@ -48,7 +47,11 @@ def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
         inner = sweep.child(forward)
         copies.append((forward, inner, inner.forward(region.block)))
     on = [k for k, r in enumerate(op.results) if r in unit.activity]
-    captured = list(dict.fromkeys(v for forward, _, ys in copies for v in [*free_in_block(forward), *ys] if v in unit.active and not _inside(v, forward)))
+    captured = list(
+        dict.fromkeys(
+            v for forward, _, ys in copies for v in [*free_in_block(forward), *ys] if v in unit.active and not _inside(v, forward)
+        )
+    )
 
     branches: list[Branch] = []
     slots: list[Attribute] = []
@@ -72,7 +75,9 @@ def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
         branch.sweep.builder.loc = op.location
         extra = dict(zip(branch.slots, branch.residuals.saved))
         fill = branch.sweep.builder
-        branch.sweep.builder.op(scf.YieldOp, [*branch.yields, *(extra[k] if k in extra else _unread(fill, kind) for k, kind in enumerate(slots))])
+        branch.sweep.builder.op(
+            scf.YieldOp, [*branch.yields, *(extra[k] if k in extra else _unread(fill, kind) for k, kind in enumerate(slots))]
+        )
     new = sweep.builder.op(scf.IfOp, [condition], [*(r.type for r in op.results), *slots], regions=[Region(b.forward) for b in branches])
     unit.bind(op.results, new.results)
     results = new.results[: len(op.results)]
@@ -85,7 +90,9 @@ def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
         given = [outer.get_or_zeros(results[k]) for k in on] + [outer.accumulator(v) for v in captured]
         for branch in branches:
             _open(branch, given, saved, op)
-        reversed_if = outer.builder.op(scf.IfOp, [condition], [v.type for v in given[len(on) :]], regions=[Region(b.backward) for b in branches])
+        reversed_if = outer.builder.op(
+            scf.IfOp, [condition], [v.type for v in given[len(on) :]], regions=[Region(b.backward) for b in branches]
+        )
         for v, ct in zip(captured, reversed_if.results):
             outer.set(v, ct)
 

@@ -5,11 +5,11 @@ One pair per callee and activity, so that a function called a thousand times is 
 
 from __future__ import annotations
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import SymbolRefAttr
 
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.sweep import Sweep, structured
+from gradir.dialects.upstream import func
 
 
 @structured(func.CallOp)

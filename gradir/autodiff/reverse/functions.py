@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -14,9 +13,9 @@ from gradir.autodiff.reverse import branches, calls, loops
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
 from gradir.autodiff.reverse.sweep import Sweep, Unit
+from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
-
 
 REGISTERED = (branches, calls, loops)
 """Importing these registers the structured ops."""
@@ -38,7 +37,9 @@ class Program:
     module: ModuleOp
     functions: dict[str, func.FuncOp] = field(default_factory=dict[str, func.FuncOp])
     symbols: int = 0
-    pairs: dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair] = field(default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair])
+    pairs: dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair] = field(
+        default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair]
+    )
     pending: list[str] = field(default_factory=list[str])
     """Callees being split, outermost first: meeting one again is recursion."""
 
@@ -85,7 +86,15 @@ class Program:
     # ---------------------------------------------------------------------------------------------------------------
 
     def combined(
-        self, primal: func.FuncOp, wrt: Sequence[int], *, seeds: Sequence[int], given: bool, name: str, request: str, keep_results: bool = True
+        self,
+        primal: func.FuncOp,
+        wrt: Sequence[int],
+        *,
+        seeds: Sequence[int],
+        given: bool,
+        name: str,
+        request: str,
+        keep_results: bool = True,
     ) -> str:
         """Results of `primal`, then the cotangents of the arguments in `wrt`.
 
@@ -113,7 +122,14 @@ class Program:
         return self.insert(new, primal)
 
     def split(
-        self, primal: func.FuncOp, wrt: tuple[bool, ...], wanted: tuple[bool, ...], request: str, *, names: tuple[str, str] | None = None, at: LocationAttr | None = None
+        self,
+        primal: func.FuncOp,
+        wrt: tuple[bool, ...],
+        wanted: tuple[bool, ...],
+        request: str,
+        *,
+        names: tuple[str, str] | None = None,
+        at: LocationAttr | None = None,
     ) -> Pair:
         """The pair of `primal` for the flagged arguments and results."""
         stem = primal.sym_name.data

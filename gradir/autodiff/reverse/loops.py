@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.core import OpResult
@@ -22,8 +21,7 @@ from gradir.autodiff.reverse.sweep import Sweep, Unit, structured
 from gradir.autodiff.tensors import INDEX, TensorBuilder
 from gradir.dialects import nd
 from gradir.dialects.types import shape_of, tensor
-from gradir.dialects.upstream import arith
-from gradir.dialects.upstream import tensor as upstream_tensor
+from gradir.dialects.upstream import arith, scf, tensor as upstream_tensor
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 
@@ -311,7 +309,9 @@ def _pop(
     at, t = Indices(builder), TensorBuilder(builder)
     position = at.sub(at.sub(trips.value, at.constant(1)), backward.args[0])
     values: dict[SSAValue, SSAValue] = {forward.args[0]: trips.induction(at, position)}
-    plain = iter(v for v in saved if not any(s.carried is not None and v in (forward.args[1 + s.carried], yields[s.carried]) for s in stacks))
+    plain = iter(
+        v for v in saved if not any(s.carried is not None and v in (forward.args[1 + s.carried], yields[s.carried]) for s in stacks)
+    )
     for stack in stacks:
         assert stack.value is not None
         if stack.carried is None:

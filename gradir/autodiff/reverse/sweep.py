@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import TERMINATORS, Activity
@@ -17,6 +16,7 @@ from gradir.autodiff.registry import SKIPPED, VJP, VjpRule
 from gradir.autodiff.reverse.cotangents import Cotangents, Entry
 from gradir.autodiff.tensors import is_float
 from gradir.dialects import ad, nd
+from gradir.dialects.upstream import func, scf
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 

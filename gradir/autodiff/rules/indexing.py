@@ -94,4 +94,3 @@ def update_at_vjp(t: TensorBuilder, op: nd.UpdateAtOp, ct: SSAValue) -> Rule:
         lambda: t.update_at(t.zeros(op.value.type), ct, op.at, dim),
         None,
     )
-

@@ -55,7 +55,12 @@ def reduce_prod_vjp(t: TensorBuilder, op: nd.ReduceProdOp, ct: SSAValue) -> Rule
     sizes = [shape[k] for k in dims]
     if not all(isinstance(n, int) for n in shape):
         raise error_at(
-            op, "the derivative of a product needs static sizes", part="autodiff", code="AD008", expected="static dimensions", found=str(x.type)
+            op,
+            "the derivative of a product needs static sizes",
+            part="autodiff",
+            code="AD008",
+            expected="static dimensions",
+            found=str(x.type),
         )
     n = math.prod(s for s in sizes if isinstance(s, int))
     order = (*kept, *dims)
@@ -79,7 +84,7 @@ def exclusive_product(t: TensorBuilder, x: SSAValue, n: int, backwards: bool) ->
 def shifted(t: TensorBuilder, x: SSAValue, by: int, backwards: bool) -> SSAValue:
     """`x` moved by `by` along its last dimension, ones moving in."""
     outer = (0,) * (len(shape_of(x)) - 1)
-    low, high = ((-by, by) if backwards else (by, -by))
+    low, high = (-by, by) if backwards else (by, -by)
     return t.pad(x, 1.0, (*outer, low), (*outer, high))
 
 

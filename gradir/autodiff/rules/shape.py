@@ -90,5 +90,3 @@ def concatenate_vjp(t: TensorBuilder, op: nd.ConcatenateOp, ct: SSAValue) -> Rul
 def reverse_vjp(t: TensorBuilder, op: nd.ReverseOp, ct: SSAValue) -> Rule:
     """Its own inverse."""
     return (t.reverse(ct, ints(op.dims)),)
-
-

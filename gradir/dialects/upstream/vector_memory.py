@@ -34,9 +34,7 @@ class GatherOp(IRDLOperation):
         "`:` type($base) `,` type($indices) `,` type($mask) `,` type($pass_thru) `into` type($result)"
     )
 
-    def __init__(
-        self, source: SSAValue, offsets: Sequence[SSAValue], indices: SSAValue, mask: SSAValue, pass_thru: SSAValue
-    ) -> None:
+    def __init__(self, source: SSAValue, offsets: Sequence[SSAValue], indices: SSAValue, mask: SSAValue, pass_thru: SSAValue) -> None:
         super().__init__(operands=[source, offsets, indices, mask, pass_thru], result_types=[pass_thru.type])
 
     def verify_(self) -> None:

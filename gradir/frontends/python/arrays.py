@@ -36,7 +36,9 @@ class Array:
     __array_priority__ = 1000.0
     __array_ufunc__ = None
 
-    def __init__(self, kind: TensorType, value: SSAValue | None = None, function: FunctionTrace | None = None, concrete: Any = None) -> None:
+    def __init__(
+        self, kind: TensorType, value: SSAValue | None = None, function: FunctionTrace | None = None, concrete: Any = None
+    ) -> None:
         self.type, self.value, self.function, self.concrete = kind, value, function, concrete
 
     @property
@@ -117,7 +119,9 @@ class Array:
         return self._known("item()").item()
 
     def __format__(self, spec: str) -> str:
-        return format(self.concrete.item() if self.concrete is not None and self.ndim == 0 else str(self), spec if self.concrete is not None else "")
+        return format(
+            self.concrete.item() if self.concrete is not None and self.ndim == 0 else str(self), spec if self.concrete is not None else ""
+        )
 
 
 def _forward(name: str) -> Callable[..., Any]:
@@ -142,7 +146,14 @@ _BINARY = {
 for _operator, _function in _BINARY.items():
     setattr(Array, f"__{_operator}__", _forward(_function))
     setattr(Array, f"__r{_operator}__", _reflected(_function))
-for _operator, _function in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
+for _operator, _function in {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}.items():
     setattr(Array, f"__{_operator}__", _forward(_function))
 for _operator, _function in {"neg": "negative", "abs": "abs", "invert": "invert", "getitem": "getitem"}.items():
     setattr(Array, f"__{_operator}__", _forward(_function))

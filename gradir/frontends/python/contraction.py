@@ -46,7 +46,14 @@ def matmul(x: Any, y: Any) -> Array:
     dtype = common_dtype(x, y)
     a, b = as_array(x, dtype), as_array(y, dtype)
     if a.ndim == 0 or b.ndim == 0:
-        raise user_error("matmul of a rank-0 array", code="GR001", op="nd.dot_general", expected="rank >= 1", found=f"{a.shape} and {b.shape}", hint="use *")
+        raise user_error(
+            "matmul of a rank-0 array",
+            code="GR001",
+            op="nd.dot_general",
+            expected="rank >= 1",
+            found=f"{a.shape} and {b.shape}",
+            hint="use *",
+        )
     left, right = a.ndim - 1, max(0, b.ndim - 2)
     if a.shape[left] != b.shape[right]:
         raise user_error(
@@ -87,7 +94,9 @@ def _per_dim(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...
     return out
 
 
-def _padding(padding: str | Sequence[Any], sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
+def _padding(
+    padding: str | Sequence[Any], sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> tuple[int, ...]:
     """Flat (low, high) per dimension. SAME: ceil(size / stride) outputs, the extra element at the high end."""
     if not isinstance(padding, str):
         pairs = [(p, p) if isinstance(p, int) else tuple(p) for p in padding]
@@ -168,12 +177,16 @@ def _pool(x: Array, kind: str, window: int | Sequence[int], strides: int | Seque
     return reduce_window(x, kind, (1, *w, 1), (1, *s, 1), full)
 
 
-def max_pool(x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID") -> Array:
+def max_pool(
+    x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID"
+) -> Array:
     """Largest element of each window of `x` [N, spatial.., C]; the derivative goes to the first one"""
     return _pool(as_array(x), "max", window, strides, padding)
 
 
-def avg_pool(x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID") -> Array:
+def avg_pool(
+    x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID"
+) -> Array:
     """Mean of each window of `x` [N, spatial.., C]; padding counts as zeros"""
     x = as_array(x)
     count = 1

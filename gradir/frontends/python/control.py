@@ -10,14 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.types import shape_of, tensor
-from gradir.dialects.upstream import arith
-from gradir.dialects.upstream import tensor as upstream_tensor
+from gradir.dialects.upstream import arith, scf, tensor as upstream_tensor
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
@@ -78,7 +76,11 @@ def _check(name: str, what: str, given: tuple[list[Array], Structure], wanted: S
     for leaf, kind, path in zip(leaves, wanted, paths(structure)):
         if leaf.type != kind:
             raise user_error(
-                f"{name}: {what} changes a type{f' at {path}' if path else ''}", code="GR107", op=name, expected=str(kind), found=str(leaf.type)
+                f"{name}: {what} changes a type{f' at {path}' if path else ''}",
+                code="GR107",
+                op=name,
+                expected=str(kind),
+                found=str(leaf.type),
             )
         out.append(leaf)
     return out
@@ -154,7 +156,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     with into(function, before):
         test = as_array(cond_fun(unflatten(structure, _wrap(before.args))), np.dtype(np.bool_))
         if test.ndim != 0:
-            raise user_error("while_loop: the condition must be a scalar", code="GR106", op="scf.while", expected="tensor<i1>", found=str(test.type))
+            raise user_error(
+                "while_loop: the condition must be a scalar", code="GR106", op="scf.while", expected="tensor<i1>", found=str(test.type)
+            )
         flag = current()[1](upstream_tensor.ExtractOp, [ssa(test)], [i1])
         current()[1].op(scf.ConditionOp, [flag, *before.args])
     with into(function, after):
@@ -170,7 +174,9 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
     inputs, in_structure = _arrays(xs)
     sizes = {x.shape[0] if x.ndim else None for x in inputs}
     if None in sizes or len(sizes | ({length} if length is not None else set())) != 1:
-        raise user_error("scan: leading sizes differ", code="GR001", op="scf.for", expected="one length", found=str(sorted(map(str, sizes))))
+        raise user_error(
+            "scan: leading sizes differ", code="GR001", op="scf.for", expected="one length", found=str(sorted(map(str, sizes)))
+        )
     trips = length if length is not None else sizes.pop()
     assert trips is not None
     function = STATE.function
@@ -189,7 +195,9 @@ def _is_pair(result: Any) -> bool:
     return isinstance(result, tuple) and len(result) == 2
 
 
-def _traced_scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: int) -> tuple[Any, Any]:
+def _traced_scan(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: int
+) -> tuple[Any, Any]:
     function, builder = current()
     carried, structure = _arrays(init)
     builder.loc = at = python_location()
@@ -202,10 +210,15 @@ def _traced_scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: li
         inner = current()[1]
         inner.loc = at
         step = block.args[0]
-        sliced = [inner(nd.IndexAtOp, [v, step], [tensor(x.type.element_type, shape_of(x.type)[1:])], {"dim": IntegerAttr(0, i64)}) for v, x in zip(rows, inputs)]
+        sliced = [
+            inner(nd.IndexAtOp, [v, step], [tensor(x.type.element_type, shape_of(x.type)[1:])], {"dim": IntegerAttr(0, i64)})
+            for v, x in zip(rows, inputs)
+        ]
         result = f(unflatten(structure, _wrap(block.args[1:])), unflatten(in_structure, _wrap(sliced)))
         if not _is_pair(result):
-            raise user_error("scan: the body must return (carry, y)", code="GR107", op="scf.for", expected="a pair", found=type(result).__name__)
+            raise user_error(
+                "scan: the body must return (carry, y)", code="GR107", op="scf.for", expected="a pair", found=type(result).__name__
+            )
         outputs = _check("scan", "the carry", _arrays(result[0]), kinds, structure)
         ys, y_structure = _arrays(result[1])
         inner.loc = at
@@ -218,5 +231,3 @@ def _traced_scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: li
     new = builder.op(scf.ForOp, [*bounds, *start, *empties], [*kinds, *stacked], regions=[Region(block)])
     results = _wrap(new.results)
     return unflatten(structure, results[: len(kinds)]), unflatten(y_structure, results[len(kinds) :])
-
-

@@ -28,7 +28,13 @@ def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Array:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if isinstance(value, Array):
         return broadcast_to(value if dtype is None else astype(value, dtype), sizes)
-    elem = np.dtype(dtype) if dtype is not None else promotion.weak_dtype(value) if isinstance(value, bool | int | float) else np.asarray(value).dtype
+    elem = (
+        np.dtype(dtype)
+        if dtype is not None
+        else promotion.weak_dtype(value)
+        if isinstance(value, bool | int | float)
+        else np.asarray(value).dtype
+    )
     return constant(np.broadcast_to(np.asarray(value, elem), sizes))
 
 

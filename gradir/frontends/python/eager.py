@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from xdsl.dialects import func
 from xdsl.ir import Block
 
+from gradir.dialects.upstream import func
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.functions import trace_function
 from gradir.frontends.python.pytrees import flatten, unflatten
@@ -45,7 +45,7 @@ def eager_value_and_grad(function: Callable[..., Any], argnums: int | tuple[int,
         current()[1].op(func.ReturnOp, [ssa(x) for x in results])
     name = module.fresh("recorded")
     module.module.body.block.add_op(new_function(name, block, [x.type for x in results], loc=python_location()))
-    from gradir.driver.evaluate import evaluate_level1  # noqa: PLC0415  (the evaluator loads numpy-heavy tables: only where it is used)
+    from gradir.driver.evaluate import evaluate_level1
 
     values = evaluate_level1(module.module, name, [x.concrete for x in leaves])
     arrays = [Array(x.type, concrete=v) for x, v in zip(results, values)]

@@ -87,7 +87,9 @@ def _binary(kind: type[Operation], name: str, doc: str, *, floats: bool = False,
     def function(x: Any, y: Any) -> Array:
         dtype = float_dtype(x, y) if floats else common_dtype(x, y)
         if integers and promotion.is_float(dtype):
-            raise user_error(f"{name} of floating-point operands", code="GR002", op=kind.name, expected="integers or booleans", found=str(dtype))
+            raise user_error(
+                f"{name} of floating-point operands", code="GR002", op=kind.name, expected="integers or booleans", found=str(dtype)
+            )
         a, b = together(name, x, y, dtype=dtype)
         return apply(kind, [a, b], a.type)
 

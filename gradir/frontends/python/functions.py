@@ -8,14 +8,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import FileLineColLoc, SymbolRefAttr
 from xdsl.ir import Block
 
+from gradir.dialects.upstream import func
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
-from gradir.frontends.python.trace import FunctionTrace, ModuleTrace, argument, code_location, current, into, python_location, ssa, user_error
+from gradir.frontends.python.trace import (
+    FunctionTrace,
+    ModuleTrace,
+    argument,
+    code_location,
+    current,
+    into,
+    python_location,
+    ssa,
+    user_error,
+)
 from gradir.ir.builder import Builder, new_function
 
 

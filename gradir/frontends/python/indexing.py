@@ -120,7 +120,9 @@ def _getitem(x: Array, items: list[Any]) -> Array:
             if at.ndim == 0:
                 dynamic[dim] = _wrapped(at, n)
             elif gathered is not None:
-                raise user_error("two index arrays in one expression", code="GR104", expected="one", found="two", hint="use gradir.take twice")
+                raise user_error(
+                    "two index arrays in one expression", code="GR104", expected="one", found="two", hint="use gradir.take twice"
+                )
             else:
                 gathered = (dim, at)
                 shape.append(None)

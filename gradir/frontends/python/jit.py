@@ -155,7 +155,9 @@ class Jitted:
         """Dynamic arguments, and the static ones as a hashable key."""
         if not self.static:
             return (args, dict(kwargs)), ()
-        fixed = tuple((k, args[k]) for k in range(len(args)) if k in self.static) + tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.static)
+        fixed = tuple((k, args[k]) for k in range(len(args)) if k in self.static) + tuple(
+            (k, v) for k, v in sorted(kwargs.items()) if k in self.static
+        )
         dynamic = tuple(a for k, a in enumerate(args) if k not in self.static), {k: v for k, v in kwargs.items() if k not in self.static}
         return dynamic, fixed
 
@@ -177,7 +179,9 @@ class Jitted:
         trace = ModuleTrace()
         positional, named = structure.children
         names = [*argument_names(self.function, positional), *(re.sub(r"\W+", "_", p).strip("_") for p in paths(named))]
-        traced = trace_function(trace, self._bound(fixed, len(args)), [_placeholder(x) for x in leaves], structure, private=False, names=names)
+        traced = trace_function(
+            trace, self._bound(fixed, len(args)), [_placeholder(x) for x in leaves], structure, private=False, names=names
+        )
         return trace.module, traced.name, structure, traced.structure
 
     def _compile(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], *, keep_ir: bool = False) -> Compiled:
@@ -185,7 +189,12 @@ class Jitted:
         options = self.options
         report = CompileReport(keep_ir=keep_ir)
         compiled = compile_module(
-            module, target=options.target, threads=options.threads or None, cache=options.cache, trees={name: (str(inputs), str(outputs))}, report=report
+            module,
+            target=options.target,
+            threads=options.threads or None,
+            cache=options.cache,
+            trees={name: (str(inputs), str(outputs))},
+            report=report,
         )
         return Compiled(name, module, compiled, report, inputs, outputs)
 
@@ -259,7 +268,13 @@ def jit(
 
 
 def compile(
-    function: Callable[..., Any], *args: Any, target: str = "host", threads: int = 0, cache: bool | str | os.PathLike[str] = True, keep_ir: bool = False, **kwargs: Any
+    function: Callable[..., Any],
+    *args: Any,
+    target: str = "host",
+    threads: int = 0,
+    cache: bool | str | os.PathLike[str] = True,
+    keep_ir: bool = False,
+    **kwargs: Any,
 ) -> Compiled:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved."""
     jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache), frozenset())

@@ -81,7 +81,13 @@ def unpacker(structure: Structure, leaves: Sequence[Any]) -> Unpack | None:
 
     visit(structure, "tree")
     found = ", ".join(source.leaves)
-    body = ["try:", *(f"    {line}" for line in source.lines), f"    return ({found}{',' if found else ''})", "except KeyError:", "    return None"]
+    body = [
+        "try:",
+        *(f"    {line}" for line in source.lines),
+        f"    return ({found}{',' if found else ''})",
+        "except KeyError:",
+        "    return None",
+    ]
     return source.function("def made(tree):", body)
 
 

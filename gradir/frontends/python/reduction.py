@@ -112,7 +112,9 @@ def argmin(x: Any, axis: int | None = None) -> Array:
 def _not_empty(name: str, x: Array, axis: Axis) -> None:
     axes = normalize_axes(x, axis)
     if any_zero := [k for k in axes if x.shape[k] == 0]:
-        raise user_error(f"{name} of an empty axis", code="GR104", expected="at least one element", found=f"shape {x.shape}, axis {any_zero[0]}")
+        raise user_error(
+            f"{name} of an empty axis", code="GR104", expected="at least one element", found=f"shape {x.shape}, axis {any_zero[0]}"
+        )
 
 
 OPERATORS.update(sum=sum, prod=prod, max=max, min=min, mean=mean, var=var, any=any, all=all, argmax=argmax, argmin=argmin)

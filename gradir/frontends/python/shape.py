@@ -23,7 +23,9 @@ def reshape(x: Any, *shape: Any) -> Array:
         known = int(np.prod([n for n in sizes if n != -1], dtype=np.int64))
         sizes[sizes.index(-1)] = x.size // known if known else 0
     if int(np.prod(sizes, dtype=np.int64)) != x.size or any(n < 0 for n in sizes):
-        raise user_error("reshape changes the number of elements", code="GR001", op="nd.reshape", expected=f"{x.size} elements", found=str(tuple(shape)))
+        raise user_error(
+            "reshape changes the number of elements", code="GR001", op="nd.reshape", expected=f"{x.size} elements", found=str(tuple(shape))
+        )
     return x if tuple(sizes) == x.shape else apply(nd.ReshapeOp, [x], with_shape(x, tuple(sizes)))
 
 
@@ -37,7 +39,13 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Array:
     x = as_array(x)
     perm = tuple(range(x.ndim))[::-1] if axes is None else tuple(a % x.ndim for a in axes)
     if sorted(perm) != list(range(x.ndim)):
-        raise user_error("transpose needs every axis once", code="GR104", op="nd.transpose", expected=f"a permutation of 0..{x.ndim - 1}", found=str(axes))
+        raise user_error(
+            "transpose needs every axis once",
+            code="GR104",
+            op="nd.transpose",
+            expected=f"a permutation of 0..{x.ndim - 1}",
+            found=str(axes),
+        )
     if perm == tuple(range(x.ndim)):
         return x
     return apply(nd.TransposeOp, [x], with_shape(x, tuple(x.shape[p] for p in perm)), perm=i64_array(perm))
@@ -78,7 +86,13 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> Array:
     (dim,) = normalize_axes(first, axis)
     for x in inputs[1:]:
         if x.ndim != first.ndim or any(a != b for k, (a, b) in enumerate(zip(x.shape, first.shape)) if k != dim):
-            raise user_error("concatenate: shapes differ", code="GR001", op="nd.concatenate", expected=f"{first.shape} except along {dim}", found=str(x.shape))
+            raise user_error(
+                "concatenate: shapes differ",
+                code="GR001",
+                op="nd.concatenate",
+                expected=f"{first.shape} except along {dim}",
+                found=str(x.shape),
+            )
     if len(inputs) == 1:
         return first
     shape = (*first.shape[:dim], sum(x.shape[dim] for x in inputs), *first.shape[dim + 1 :])

@@ -179,7 +179,9 @@ def apply(kind: type[Operation], operands: Sequence[Array], result: TensorType, 
     return array_module.Array(result, value, function, concrete)
 
 
-def evaluate(kind: type[Operation], operands: Sequence[Array], result: TensorType, properties: dict[str, Attribute]) -> np.ndarray[Any, Any]:
+def evaluate(
+    kind: type[Operation], operands: Sequence[Array], result: TensorType, properties: dict[str, Attribute]
+) -> np.ndarray[Any, Any]:
     """The op's own meaning on concrete values."""
     block = Block(arg_types=[x.type for x in operands])
     op: Any = kind.create(operands=list(block.args), result_types=[result], properties=properties)
@@ -210,4 +212,17 @@ def argument(function: FunctionTrace, value: SSAValue, concrete: Any = None) -> 
     return array_module.Array(value.type, value, function, concrete)
 
 
-__all__ = ["STATE", "FunctionTrace", "ModuleTrace", "apply", "argument", "constant", "current", "eager_mode", "into", "shape_of", "ssa", "tracing"]
+__all__ = [
+    "STATE",
+    "FunctionTrace",
+    "ModuleTrace",
+    "apply",
+    "argument",
+    "constant",
+    "current",
+    "eager_mode",
+    "into",
+    "shape_of",
+    "ssa",
+    "tracing",
+]

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-
 from xdsl.dialects.builtin import TensorType
 
 from gradir.dialects import ad
@@ -44,7 +43,9 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
     return wrapped
 
 
-def _differentiate(wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> Any:
+def _differentiate(
+    wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]
+) -> Any:
     if not tracing():
         return _outside(wrapped, function, argnums, has_aux, args)
     leaves, structure, wrt, grad_structure = differentiated_arguments(function, argnums, args)
@@ -60,9 +61,11 @@ def _differentiate(wrapped: Callable[..., Any], function: Callable[..., Any], ar
     return value, unflatten(grad_structure, results[count:])
 
 
-def _attach_values(results: list[Array], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> None:
+def _attach_values(
+    results: list[Array], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]
+) -> None:
     """While recording, results of a nested request have values too."""
-    from gradir.frontends.python.eager import eager_value_and_grad  # noqa: PLC0415  (eager evaluates requests: it stands above)
+    from gradir.frontends.python.eager import eager_value_and_grad
 
     flat, structure = flatten(args)
     concrete = [Array(x.type, concrete=x.concrete) if isinstance(x, Array) else x for x in flat]
@@ -82,7 +85,9 @@ def request(traced: Traced, leaves: list[Array], wrt: list[int]) -> list[Array]:
     return [Array(v.type, v, function) for v in op.results if isinstance(v.type, TensorType)]
 
 
-def differentiated_arguments(function: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...]) -> tuple[list[Array], Structure, list[int], Structure]:
+def differentiated_arguments(
+    function: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...]
+) -> tuple[list[Array], Structure, list[int], Structure]:
     """Flat arguments, their structure, positions of the differentiated leaves, structure of the gradients."""
     flat, structure = flatten(args)
     leaves = [as_array(x) for x in flat]
@@ -112,12 +117,14 @@ def differentiated_arguments(function: Callable[..., Any], argnums: int | tuple[
     return leaves, structure, wrt, children[0] if isinstance(argnums, int) else Structure(tuple, (), children)
 
 
-def _outside(wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> Any:
+def _outside(
+    wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]
+) -> Any:
     if eager_mode():
-        from gradir.frontends.python.eager import eager_value_and_grad  # noqa: PLC0415  (eager evaluates requests: it stands above)
+        from gradir.frontends.python.eager import eager_value_and_grad
 
         return eager_value_and_grad(function, argnums, has_aux, args)
-    from gradir.frontends.python.jit import jit  # noqa: PLC0415  (jit stands above: a request outside a trace compiles itself)
+    from gradir.frontends.python.jit import jit
 
     compiled = wrapped.__dict__.get("_compiled")
     if compiled is None:
@@ -128,5 +135,3 @@ def _outside(wrapped: Callable[..., Any], function: Callable[..., Any], argnums:
         inside.__name__ = getattr(function, "__name__", "f")
         compiled = wrapped.__dict__["_compiled"] = jit(inside)
     return compiled(*args)
-
-

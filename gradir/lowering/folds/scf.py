@@ -98,9 +98,7 @@ def trip_count(op: Any, folder: Folder) -> int | None:
     return -(-(ub - lb) // step) if step is not None and step > 0 else None
 
 
-def _needed(
-    block: Block, terminator: Operation, carried: Sequence[SSAValue], results: Sequence[SSAValue], folder: Folder
-) -> list[bool]:
+def _needed(block: Block, terminator: Operation, carried: Sequence[SSAValue], results: Sequence[SSAValue], folder: Folder) -> list[bool]:
     """Which carried values reach a used result, or an op with an effect, in some iteration."""
     needed = [result.first_use is not None for result in results]
     while True:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, MemRefType, ModuleOp, i64
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from gradir.dialects.target import CpuTargetAttr, TargetAttr, target_of
+from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.passes import error_at, location_text
 from gradir.targets.llvm import arithmetic, control, conversions, memory, parallel, reductions, transfers, vectors
 from gradir.targets.llvm.constants import global_text
