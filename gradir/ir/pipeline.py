@@ -22,10 +22,10 @@ OptionValue = bool | int | float | str | tuple["OptionValue", ...] | Mapping[str
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>-?\d+\.\d*(?:[eE][+-]?\d+)?|-?\d+(?:[eE][+-]?\d+)?)(?![\w.-])
-        |(?P<word>[A-Za-z_0-9][\w.+/-]*)|(?P<text>"(?:[^"\\]|\\.)*")|(?P<sign>[(){}\[\]=,]))""",
+        |(?P<word>[A-Za-z_0-9][\w.+:/-]*)|(?P<text>"(?:[^"\\]|\\.)*")|(?P<sign>[(){}\[\]=,]))""",
     re.X,
 )
-_BARE_WORD = re.compile(r"[A-Za-z_][\w.+/-]*")
+_BARE_WORD = re.compile(r"[A-Za-z_][\w.+:/-]*")
 
 
 @dataclass(frozen=True)
