@@ -56,7 +56,10 @@ def cotangents(text: str, inputs: Sequence[Array], seed: int) -> list[Array]:
     """Random cotangents of the results (zeros for integers)."""
     rng = np.random.default_rng(seed)
     results = run(parse_module(text), "f", inputs)
-    return [rng.standard_normal(r.shape).astype(r.dtype) if r.dtype.kind == "f" else np.zeros(r.shape, r.dtype) for r in map(np.asarray, results)]
+    return [
+        rng.standard_normal(r.shape).astype(r.dtype) if r.dtype.kind == "f" else np.zeros(r.shape, r.dtype)
+        for r in map(np.asarray, results)
+    ]
 
 
 def central_differences(text: str, inputs: Sequence[Array], cts: Sequence[Array], wrt: int, step: float = 1e-6) -> Array:

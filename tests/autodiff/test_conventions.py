@@ -52,7 +52,14 @@ def test_a_tie_is_shared(gradient: Any) -> None:
 
 def test_clamp(gradient: Any) -> None:
     f = lambda x, lo, hi: gd.clip(x, lo, hi)
-    cases = {(0.5, 0, 1): (1, 0, 0), (0, 0, 1): (1, 0, 0), (1, 0, 1): (1, 0, 0), (-1, 0, 1): (0, 1, 0), (2, 0, 1): (0, 0, 1), (0.5, 2, 1): (0, 0, 1)}
+    cases = {
+        (0.5, 0, 1): (1, 0, 0),
+        (0, 0, 1): (1, 0, 0),
+        (1, 0, 1): (1, 0, 0),
+        (-1, 0, 1): (0, 1, 0),
+        (2, 0, 1): (0, 0, 1),
+        (0.5, 2, 1): (0, 0, 1),
+    }
     for at, expected in cases.items():
         assert gradient(f, *map(float, at), argnums=(0, 1, 2)) == expected, at
 

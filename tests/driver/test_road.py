@@ -50,7 +50,7 @@ func.func @step(%w: tensor<24x10xf32>, %x: tensor<16x24xf32>, %y: tensor<16xi32>
   %new = nd.sub %w, %d : tensor<24x10xf32>
   return %l, %new : tensor<f32>, tensor<24x10xf32>
 }
-"""  # noqa: E501  (one op, one line)
+"""
 
 LOOP = """
 func.func @power(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {

@@ -96,7 +96,10 @@ def test_shapes(eager: None) -> None:
     np.testing.assert_array_equal(value(gd.one_hot(np.array([2, 0, 5]), 3)), [[0, 0, 1], [1, 0, 0], [0, 0, 0]])
 
 
-@pytest.mark.parametrize(("left", "right"), [((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 2)), ((3, 4), (4, 2)), ((5, 3, 4), (4, 2)), ((2, 1, 3, 4), (5, 4, 2)), ((4,), (5, 4, 2))])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 2)), ((3, 4), (4, 2)), ((5, 3, 4), (4, 2)), ((2, 1, 3, 4), (5, 4, 2)), ((4,), (5, 4, 2))],
+)
 def test_matmul(left: tuple[int, ...], right: tuple[int, ...], eager: None) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal(left), rng.standard_normal(right)
@@ -106,7 +109,16 @@ def test_matmul(left: tuple[int, ...], right: tuple[int, ...], eager: None) -> N
 def test_promotion() -> None:
     f16, bf16, f32, f64 = (np.dtype(d) for d in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64))
     i8, i32, i64, u8, u32, b = (np.dtype(d) for d in (np.int8, np.int32, np.int64, np.uint8, np.uint32, np.bool_))
-    table = {(f16, bf16): f32, (f16, f32): f32, (f32, f64): f64, (i32, f16): f16, (b, i8): i8, (i8, u8): np.dtype(np.int16), (u32, i8): i64, (i8, i32): i32}
+    table = {
+        (f16, bf16): f32,
+        (f16, f32): f32,
+        (f32, f64): f64,
+        (i32, f16): f16,
+        (b, i8): i8,
+        (i8, u8): np.dtype(np.int16),
+        (u32, i8): i64,
+        (i8, i32): i32,
+    }
     for (x, y), expected in table.items():
         assert promote(x, y) == promote(y, x) == expected
     assert with_scalar(f16, 2.5) == f16
@@ -236,7 +248,13 @@ def test_loops_keep_their_state() -> None:
 
 
 def test_bad_axes_and_indices() -> None:
-    for f in (lambda x: gd.sum(x, 3), lambda x: x[2], lambda x: x[0, 0, 0, 0], lambda x: gd.transpose(x, (0, 0, 1)), lambda x: gd.max(x[:0])):
+    for f in (
+        lambda x: gd.sum(x, 3),
+        lambda x: x[2],
+        lambda x: x[0, 0, 0, 0],
+        lambda x: gd.transpose(x, (0, 0, 1)),
+        lambda x: gd.max(x[:0]),
+    ):
         assert raised(f, A).code == "GR104"
     assert raised(lambda x: gd.conv(x, A, padding="HALF"), A).code in ("GR001", "GR105")
 

@@ -86,7 +86,9 @@ def test_elements_near_a_discontinuity_are_counted() -> None:
 
 
 def test_special_values() -> None:
-    expected = expected_of(f"%r = nd.exp %0 : {V}", V, np.where(np.arange(50) < 5, np.nan, np.where(np.arange(50) < 9, np.inf, X)).astype(np.float32))
+    expected = expected_of(
+        f"%r = nd.exp %0 : {V}", V, np.where(np.arange(50) < 5, np.nan, np.where(np.arange(50) < 9, np.inf, X)).astype(np.float32)
+    )
     assert compare(expected, expected.value) is None
     off = expected.value.copy()
     off[7] = 3e38
@@ -116,7 +118,9 @@ def test_bf16_and_f64_have_their_own_scale() -> None:
 
 
 def test_inputs_cover_sizes_of_zero_and_one_and_repeat() -> None:
-    text = 'func.func @f(%a: tensor<?x4xf32, ["b", ""]>, %b: tensor<?xi32, ["b"]>, %c: i1, %d: index, %e: memref<?xui8>, %f: f32) { return }'
+    text = (
+        'func.func @f(%a: tensor<?x4xf32, ["b", ""]>, %b: tensor<?xi32, ["b"]>, %c: i1, %d: index, %e: memref<?xui8>, %f: f32) { return }'
+    )
     function = parse(text).body.block.first_op
     assert function is not None
     types = [argument.type for argument in function.regions[0].block.args]

@@ -173,7 +173,9 @@ func.func @f(%x: tensor<?x2xf32, ["b", ""]>, %y: tensor<?xf32, ["b"]>) -> tensor
 
 
 def test_named_sizes_must_agree() -> None:
-    error = refused("OP111", SIZES.replace("%r = nd.broadcast", "// %r = ").replace("return %r", "return %x"), [np.ones((3, 2), "f4"), np.ones(4, "f4")])
+    error = refused(
+        "OP111", SIZES.replace("%r = nd.broadcast", "// %r = ").replace("return %r", "return %x"), [np.ones((3, 2), "f4"), np.ones(4, "f4")]
+    )
     assert "'b' has two values" in error.message and (error.expected, error.found) == ("3", "4")
 
 

@@ -241,7 +241,8 @@ def test_every_element_type_goes_through_bytes(dtype: str) -> None:
     m = f"memref<2x{dtype}>"
     literal = {"i1": "[true, false]", "i8": "[-1, 3]", "i64": "[-1, 3]", "index": "[5, 3]"}.get(dtype, "[-1.5, 3.0]")
     text = f'memref.global "private" constant @w : {m} = dense<{literal}>\n' + program(
-        f"%o: {m}", f"%g = memref.get_global @w : {m}\n%v = memref.load %g[%c0] : {m}\nmemref.copy %g, %o : {m} to {m}\nmemref.store %v, %o[%c1] : {m}"
+        f"%o: {m}",
+        f"%g = memref.get_global @w : {m}\n%v = memref.load %g[%c0] : {m}\nmemref.copy %g, %o : {m} to {m}\nmemref.store %v, %o[%c1] : {m}",
     )
     (found,) = evaluate(text, [None])
     assert found[0] == found[1] != 3

@@ -211,7 +211,10 @@ CORRECT = {
     ),
     "scaling after the sum": (
         LEVEL_1,
-        LEVEL_1.replace("%e = nd.exp %d : tensor<4x6xf32>", "%h = nd.add %d, %d : tensor<4x6xf32>\n%t = nd.sub %h, %d : tensor<4x6xf32>\n%e = nd.exp %t : tensor<4x6xf32>"),
+        LEVEL_1.replace(
+            "%e = nd.exp %d : tensor<4x6xf32>",
+            "%h = nd.add %d, %d : tensor<4x6xf32>\n%t = nd.sub %h, %d : tensor<4x6xf32>\n%e = nd.exp %t : tensor<4x6xf32>",
+        ),
     ),
     "a larger arena": (LEVEL_3, LEVEL_3.replace("%64 = arith.constant 64", "%64 = arith.constant 96")),
 }
@@ -303,7 +306,12 @@ def test_too_many_near_ties() -> None:
 
 
 def changed(count: int) -> Any:
-    module = parse(LEVEL_2.replace("(%x: tensor<4x5xf32>) -> tensor<4xf32>", "(%x: tensor<4x5xf32>) -> (tensor<4xf32>)" if count == 1 else "(%x: tensor<4x5xf32>) -> (tensor<4xf32>, tensor<4xf32>)"))
+    module = parse(
+        LEVEL_2.replace(
+            "(%x: tensor<4x5xf32>) -> tensor<4xf32>",
+            "(%x: tensor<4x5xf32>) -> (tensor<4xf32>)" if count == 1 else "(%x: tensor<4x5xf32>) -> (tensor<4xf32>, tensor<4xf32>)",
+        )
+    )
     last = first(module, "func.return")
     last.operands = tuple(last.operands) * count
     return module

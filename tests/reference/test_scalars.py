@@ -76,7 +76,9 @@ def test_integer_binary(name: str, x: list[int], y: list[int], expected: list[in
     np.testing.assert_array_equal(found, np.array(expected, np.int8))
 
 
-@pytest.mark.parametrize(("name", "expected"), [("addi", False), ("subi", False), ("muli", True), ("maxsi", True), ("maxui", True), ("minsi", True)])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("addi", False), ("subi", False), ("muli", True), ("maxsi", True), ("maxui", True), ("minsi", True)]
+)
 def test_one_bit_arithmetic_is_modulo_two(name: str, expected: bool) -> None:
     assert one("%x: i1, %y: i1", f"%r = arith.{name} %x, %y : i1", "i1", True, True) == expected
 
@@ -149,7 +151,9 @@ def test_cast(name: str, source: str, target: str, value: Any, expected: Any) ->
     assert found == expected and found.dtype == expected.dtype
 
 
-@pytest.mark.parametrize(("value", "expected"), [(1 + 2.0**-8 + 2.0**-40, 1.0078125), (257.0, 256.0), (259.0, 260.0), (3.4e38, INF), (3.14, 3.140625)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1 + 2.0**-8 + 2.0**-40, 1.0078125), (257.0, 256.0), (259.0, 260.0), (3.4e38, INF), (3.14, 3.140625)]
+)
 def test_f64_to_bf16_rounds_once(value: float, expected: float) -> None:
     assert float(rounded(np.float64(value), np.dtype(BF16))) == expected
 
@@ -196,7 +200,9 @@ def test_select_by_one_and_by_many() -> None:
     t = "tensor<2xf32>"
     x, y = floats(1, 2), floats(3, 4)
     np.testing.assert_array_equal(one(f"%c: i1, %x: {t}, %y: {t}", f"%r = arith.select %c, %x, %y : {t}", t, False, x, y), y)
-    found = one(f"%c: tensor<2xi1>, %x: {t}, %y: {t}", f"%r = arith.select %c, %x, %y : tensor<2xi1>, {t}", t, np.array([True, False]), x, y)
+    found = one(
+        f"%c: tensor<2xi1>, %x: {t}, %y: {t}", f"%r = arith.select %c, %x, %y : tensor<2xi1>, {t}", t, np.array([True, False]), x, y
+    )
     np.testing.assert_array_equal(found, floats(1, 4))
 
 
@@ -264,7 +270,9 @@ def test_math_binary(name: str, x: float, y: float, expected: float) -> None:
     np.testing.assert_array_equal(found, np.float32(expected))
 
 
-@pytest.mark.parametrize(("name", "expected"), [("isnan", [0, 0, 1, 0]), ("isinf", [0, 1, 0, 0]), ("isfinite", [1, 0, 0, 1]), ("isnormal", [1, 0, 0, 0])])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("isnan", [0, 0, 1, 0]), ("isinf", [0, 1, 0, 0]), ("isfinite", [1, 0, 0, 1]), ("isnormal", [1, 0, 0, 0])]
+)
 def test_float_classes(name: str, expected: list[int]) -> None:
     t = "tensor<4xf32>"
     found = one(f"%x: {t}", f"%r = math.{name} %x : {t}", "tensor<4xi1>", floats(1, -INF, NAN, 1e-45))

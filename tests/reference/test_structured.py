@@ -16,7 +16,7 @@ RNG = np.random.default_rng(0)
 def generic(maps: str, kinds: str, inputs: str, outputs: str, arguments: str, body: str, result: str = "") -> str:
     ins = f"ins({inputs})" if inputs else ""
     arrow = f"-> {result}" if result else ""
-    words = ", ".join(f'"{ {"p": "parallel", "r": "reduction"}[k]}"' for k in kinds)
+    words = ", ".join(f'"{ {"p": "parallel", "r": "reduction"}[k] }"' for k in kinds)
     return f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{words}]}} {ins} outs({outputs}) {{\n^bb0({arguments}):\n{body}\n}} {arrow}"
 
 
@@ -46,7 +46,9 @@ REDUCTIONS = [
 @pytest.mark.parametrize("limit", [1 << 22, 2])
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize(("name", "element", "init", "expected"), REDUCTIONS)
-def test_row_reduction(name: str, element: str, init: Any, expected: Any, swapped: bool, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_reduction(
+    name: str, element: str, init: Any, expected: Any, swapped: bool, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(structured, "GRID_LIMIT", limit)
     t, v = f"tensor<3x5x{element}>", f"tensor<3x{element}>"
     operands = "%a, %acc" if swapped else "%acc, %a"
@@ -78,7 +80,15 @@ def test_argmax_runs_point_by_point() -> None:
     %k = arith.select %c, %ji, %p : i32
     linalg.yield %v, %k : f32, i32"""
     results = "(tensor<3xf32>, tensor<3xi32>)"
-    op = generic(affine("i, j", "i, j", "i", "i"), "pr", "%x : tensor<3x5xf32>", "%lo, %zero : tensor<3xf32>, tensor<3xi32>", "%a: f32, %m: f32, %p: i32", body, results)
+    op = generic(
+        affine("i, j", "i, j", "i", "i"),
+        "pr",
+        "%x : tensor<3x5xf32>",
+        "%lo, %zero : tensor<3xf32>, tensor<3xi32>",
+        "%a: f32, %m: f32, %p: i32",
+        body,
+        results,
+    )
     text = f"""func.func @f(%x: tensor<3x5xf32>) -> {results} {{
     %lo = arith.constant dense<0xFF800000> : tensor<3xf32>
     %zero = arith.constant dense<0> : tensor<3xi32>
@@ -93,7 +103,15 @@ def test_argmax_runs_point_by_point() -> None:
 
 def test_convolution_map_with_strides_and_shape_only_window() -> None:
     body = "%s = arith.maximumf %acc, %a : f32\nlinalg.yield %s : f32"
-    op = generic(affine("i, k", "i * 2 + k", "k", "i"), "pr", "%x, %w : tensor<7xf32>, tensor<3xf32>", "%c : tensor<3xf32>", "%a: f32, %b: f32, %acc: f32", body, "tensor<3xf32>")
+    op = generic(
+        affine("i, k", "i * 2 + k", "k", "i"),
+        "pr",
+        "%x, %w : tensor<7xf32>, tensor<3xf32>",
+        "%c : tensor<3xf32>",
+        "%a: f32, %b: f32, %acc: f32",
+        body,
+        "tensor<3xf32>",
+    )
     text = f"""func.func @f(%x: tensor<7xf32>) -> tensor<3xf32> {{
     %w = tensor.empty() : tensor<3xf32>
     %c = arith.constant dense<0xFF800000> : tensor<3xf32>
@@ -105,7 +123,15 @@ def test_convolution_map_with_strides_and_shape_only_window() -> None:
 
 
 def test_reversed_and_constant_maps() -> None:
-    op = generic(affine("i", "-i + 3", "i"), "p", "%x : tensor<4xf32>", "%e : tensor<4xf32>", "%a: f32, %o: f32", "linalg.yield %a : f32", "tensor<4xf32>")
+    op = generic(
+        affine("i", "-i + 3", "i"),
+        "p",
+        "%x : tensor<4xf32>",
+        "%e : tensor<4xf32>",
+        "%a: f32, %o: f32",
+        "linalg.yield %a : f32",
+        "tensor<4xf32>",
+    )
     text = f"func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{\n%e = tensor.empty() : tensor<4xf32>\n%r = {op}\nreturn %r : tensor<4xf32>\n}}"
     x = np.arange(4, dtype=np.float32)
     np.testing.assert_array_equal(evaluate(text, [x])[0], x[::-1])
@@ -129,7 +155,9 @@ def test_branch_in_the_body_runs_point_by_point() -> None:
     %c = arith.cmpf olt, %a, %z : f32
     %v = scf.if %c -> (f32) { scf.yield %z : f32 } else { scf.yield %a : f32 }
     linalg.yield %v : f32"""
-    op = generic(affine("i, j", "i, j", "j, i"), "pp", "%x : tensor<2x3xf32>", "%e : tensor<3x2xf32>", "%a: f32, %o: f32", body, "tensor<3x2xf32>")
+    op = generic(
+        affine("i, j", "i, j", "j, i"), "pp", "%x : tensor<2x3xf32>", "%e : tensor<3x2xf32>", "%a: f32, %o: f32", body, "tensor<3x2xf32>"
+    )
     text = f"func.func @f(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {{\n%e = tensor.empty() : tensor<3x2xf32>\n%r = {op}\nreturn %r : tensor<3x2xf32>\n}}"
     x = RNG.standard_normal((2, 3)).astype(np.float32)
     np.testing.assert_array_equal(evaluate(text, [x])[0], np.maximum(x, 0).T)
@@ -138,7 +166,9 @@ def test_branch_in_the_body_runs_point_by_point() -> None:
 @pytest.mark.parametrize("sizes", [(0, 3), (3, 0)])
 def test_empty_loops(sizes: tuple[int, int]) -> None:
     body = "%s = arith.addf %acc, %a : f32\nlinalg.yield %s : f32"
-    op = generic(affine("i, j", "i, j", "i"), "pr", "%x : tensor<?x?xf32>", "%c : tensor<?xf32>", "%a: f32, %acc: f32", body, "tensor<?xf32>")
+    op = generic(
+        affine("i, j", "i, j", "i"), "pr", "%x : tensor<?x?xf32>", "%c : tensor<?xf32>", "%a: f32, %acc: f32", body, "tensor<?xf32>"
+    )
     text = f"func.func @f(%x: tensor<?x?xf32>, %c: tensor<?xf32>) -> tensor<?xf32> {{\n%r = {op}\nreturn %r : tensor<?xf32>\n}}"
     init = np.full(sizes[0], 7, np.float32)
     np.testing.assert_array_equal(evaluate(text, [np.zeros(sizes, np.float32), init])[0], init)
@@ -186,7 +216,15 @@ def test_accumulation_into_a_buffer() -> None:
 
 def test_large_contraction_is_cut_into_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     body = "%p = arith.mulf %a, %b : f32\n%s = arith.addf %acc, %p : f32\nlinalg.yield %s : f32"
-    op = generic(affine("m, n, k", "m, k", "k, n", "m, n"), "ppr", "%x, %w : tensor<5x7xf32>, tensor<7x4xf32>", "%c : tensor<5x4xf32>", "%a: f32, %b: f32, %acc: f32", body, "tensor<5x4xf32>")
+    op = generic(
+        affine("m, n, k", "m, k", "k, n", "m, n"),
+        "ppr",
+        "%x, %w : tensor<5x7xf32>, tensor<7x4xf32>",
+        "%c : tensor<5x4xf32>",
+        "%a: f32, %b: f32, %acc: f32",
+        body,
+        "tensor<5x4xf32>",
+    )
     text = f"func.func @f(%x: tensor<5x7xf32>, %w: tensor<7x4xf32>) -> tensor<5x4xf32> {{\n%c = arith.constant dense<0.0> : tensor<5x4xf32>\n%r = {op}\nreturn %r : tensor<5x4xf32>\n}}"
     x, w = (RNG.standard_normal(s).astype(np.float32) for s in ((5, 7), (7, 4)))
     for limit in (1 << 22, 9, 1):

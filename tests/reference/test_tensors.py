@@ -71,7 +71,9 @@ def test_shapes_and_creation() -> None:
     assert one(f"%x: {T}, %i: index", f"%r = tensor.dim %x, %i : {T}", "index", X, np.int64(1)) == 4
     refused_op("OP102", f"%x: {T}, %i: index", f"%r = tensor.dim %x, %i : {T}", X, np.int64(2))
     np.testing.assert_array_equal(one("%v: f32", "%r = tensor.splat %v : tensor<2xf32>", "tensor<2xf32>", np.float32(7)), [7, 7])
-    np.testing.assert_array_equal(one("%v: f32", "%r = tensor.from_elements %v, %v : tensor<2xf32>", "tensor<2xf32>", np.float32(7)), [7, 7])
+    np.testing.assert_array_equal(
+        one("%v: f32", "%r = tensor.from_elements %v, %v : tensor<2xf32>", "tensor<2xf32>", np.float32(7)), [7, 7]
+    )
     body = "%s = arith.constant dense<[4, 3]> : tensor<2xi64>\n%r = tensor.reshape %x(%s) : (tensor<3x4xf32>, tensor<2xi64>) -> tensor<4x3xf32>"
     np.testing.assert_array_equal(one(f"%x: {T}", body, "tensor<4x3xf32>", X), X.reshape(4, 3))
 

@@ -55,12 +55,21 @@ def test_outer_products() -> None:
     np.testing.assert_array_equal(vector(f"%r = vector.outerproduct %col, %pad, %col {kind} : {V}, f32", V), COL - COL)
 
 
-REDUCTIONS = [("add", ROW.sum()), ("mul", ROW.prod()), ("maximumf", ROW.max()), ("minimumf", ROW.min()), ("maxnumf", ROW.max()), ("minnumf", ROW.min())]
+REDUCTIONS = [
+    ("add", ROW.sum()),
+    ("mul", ROW.prod()),
+    ("maximumf", ROW.max()),
+    ("minimumf", ROW.min()),
+    ("maxnumf", ROW.max()),
+    ("minnumf", ROW.min()),
+]
 
 
 @pytest.mark.parametrize(("kind", "expected"), REDUCTIONS)
 def test_reduction(kind: str, expected: Any) -> None:
-    np.testing.assert_allclose(vector(f"%s = vector.reduction <{kind}>, %row : {W} into f32\n{broadcast('%s')}", "vector<2xf32>")[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        vector(f"%s = vector.reduction <{kind}>, %row : {W} into f32\n{broadcast('%s')}", "vector<2xf32>")[0], expected, rtol=1e-6
+    )
 
 
 def test_reduction_with_accumulator_and_of_integers() -> None:
@@ -137,7 +146,11 @@ def test_insert_strided_slice_step_and_bitcast() -> None:
 
 
 def test_masks() -> None:
-    found = matrix("%k = vector.create_mask %c2, %c6 : vector<4x8xi1>\n%r = arith.extui %k : vector<4x8xi1> to vector<4x8xi32>", "vector<4x8xi32>", "i32")
+    found = matrix(
+        "%k = vector.create_mask %c2, %c6 : vector<4x8xi1>\n%r = arith.extui %k : vector<4x8xi1> to vector<4x8xi32>",
+        "vector<4x8xi32>",
+        "i32",
+    )
     expected = np.zeros((4, 8))
     expected[:2, :6] = 1
     np.testing.assert_array_equal(found, expected)
@@ -159,7 +172,9 @@ def test_masked_access_touches_only_its_lanes() -> None:
 
 
 def test_gather_and_scatter() -> None:
-    indices = "%i = arith.constant dense<[7, 0, 99, 3]> : vector<4xindex>\n%k = arith.constant dense<[true, true, false, true]> : vector<4xi1>\n"
+    indices = (
+        "%i = arith.constant dense<[7, 0, 99, 3]> : vector<4xindex>\n%k = arith.constant dense<[true, true, false, true]> : vector<4xi1>\n"
+    )
     body = indices + f"%r = vector.gather %x[%c1, %c0] [%i], %k, %col : {MEM}, vector<4xindex>, vector<4xi1>, {V} into {V}"
     np.testing.assert_array_equal(vector(body, V), [15, 8, COL[2], 11])
     refused("OP102", text_of(body.replace("false", "true"), V), [M, None])
@@ -201,7 +216,9 @@ def test_transfer_write() -> None:
     expected[2:, 6:] = M[:2, :2]
     np.testing.assert_array_equal(run(parse(edge), "f", [M, zeros])[1], expected)
     refused("OP102", edge.replace("[false, false]", "[true, false]"), [M, zeros])
-    column = write_text(f"vector.transfer_write %col, %o[%c0, %c2] {{in_bounds = [true], permutation_map = affine_map<(i, j) -> (i)>}} : {V}, {MEM}")
+    column = write_text(
+        f"vector.transfer_write %col, %o[%c0, %c2] {{in_bounds = [true], permutation_map = affine_map<(i, j) -> (i)>}} : {V}, {MEM}"
+    )
     expected = zeros.copy()
     expected[:, 2] = COL
     np.testing.assert_array_equal(run(parse(column), "f", [M, zeros])[1], expected)

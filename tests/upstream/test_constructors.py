@@ -147,7 +147,9 @@ INVALID: dict[str, Any] = {
     "results must be the types of the tensor outputs": lambda s, t, **_: linalg.FillOp([s], [t], res=[]),
     "element types differ": lambda y, **_: memref.CopyOp(y, Block(arg_types=[MemRefType(i32, [4])]).args[0]),
     "needs 3 elements": lambda s, **_: vector.FromElementsOp([s], VectorType(f32, [3])),
-    "indices, mask and values must have one shape": lambda a, k, ids, y, i, **_: vector.ScatterOp(y, [i], ids, k, Block(arg_types=[V8]).args[0]),
+    "indices, mask and values must have one shape": lambda a, k, ids, y, i, **_: vector.ScatterOp(
+        y, [i], ids, k, Block(arg_types=[V8]).args[0]
+    ),
     "expected a vector": lambda s, **_: vector.OuterProductOp(s, s),
     "exceed vector<8xf32>": lambda a, b, **_: vector.InsertStridedSliceOp(a, b, [6], [1]),
 }
