@@ -14,7 +14,6 @@ from gradir.driver.passes import load_pass
 from gradir.driver.pipelines import OptionValue, Request
 from gradir.driver.progress import remaining
 from gradir.driver.report import CompileReport
-from gradir.errors import GradirError
 from gradir.ir.diagnostics import DiagnosedError, Engine
 from gradir.ir.options import configure
 from gradir.ir.passes import Pass, PassContext
@@ -84,23 +83,7 @@ def _apply(instance: Pass, module: ModuleOp) -> None:
         except DiagnosedError:
             break
     if engine.errors:
-        raise _first_error(engine)
-
-
-def _first_error(engine: Engine) -> GradirError:
-    first, *more = engine.errors
-    if first.cause is not None:
-        return first.cause
-    return GradirError(
-        first.message,
-        part="graph",
-        code="GR011",
-        op=first.op.name if first.op is not None else "",
-        function=first.function,
-        location=str(first.where or ""),
-        found=first.shown_op(),
-        hint=f"{len(more)} more errors" if more else "",
-    )
+        raise engine.to_raise()
 
 
 @contextmanager

@@ -63,6 +63,23 @@ class Engine:
         """The errors so far, in order."""
         return [d for d in self.diagnostics if d.severity == "error"]
 
+    def to_raise(self) -> GradirError:
+        """The first error as an exception (GR011 where no exception caused it); its hint quotes the next three."""
+        first, *more = self.errors
+        if first.cause is not None:
+            return first.cause
+        quoted = "; ".join(f"{d.where or '<unknown>'}: {d.message}" for d in more[:3])
+        return GradirError(
+            first.message,
+            part="graph",
+            code="GR011",
+            op=first.op.name if first.op is not None else "",
+            function=first.function,
+            location=str(first.where or ""),
+            found=first.shown_op(),
+            hint=f"{len(more)} more: {quoted}" if more else "",
+        )
+
     def add_source(self, name: str, text: str) -> None:
         """Make the lines of the file `name` available to messages."""
         self.sources[name] = text.split("\n")

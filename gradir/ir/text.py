@@ -45,24 +45,10 @@ def parse_module(text: str, name: str = "<text>", context: Context | None = None
 
 
 def verify_module(module: Operation, *, classes: bool = True) -> None:
-    """Raise GradirError GR011 with every error that the verifier finds in `module`; `classes` as in `verify`."""
+    """Raise GradirError GR011 with the first errors that the verifier finds in `module`; `classes` as in `verify`."""
     engine = Engine()
-    if verify(module, engine, classes=classes):
-        return
-    first, *more = engine.errors
-    hint = f"{len(more)} more: " + "; ".join(f"{d.where or '<unknown>'}: {d.message}" for d in more) if more else ""
-    if first.cause is not None:
-        raise first.cause
-    raise GradirError(
-        first.message,
-        part="graph",
-        code="GR011",
-        op=first.op.name if first.op is not None else "",
-        function=first.function,
-        location=str(first.where or ""),
-        found=first.shown_op(),
-        hint=hint,
-    )
+    if not verify(module, engine, classes=classes):
+        raise engine.to_raise()
 
 
 def print_module(module: Operation, *, generic: bool = False, debuginfo: bool = False) -> str:

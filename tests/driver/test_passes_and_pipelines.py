@@ -147,7 +147,7 @@ def test_errors_that_a_pass_reports_become_one_error(monkeypatch, stops):
     monkeypatch.setitem(passes.PASSES, "cse", (Complaining, "complains"))
     with pytest.raises(GradirError, match="is not to my taste") as caught:
         lower(SIGMOID, last="tensor")
-    assert caught.value.function == "@f" and caught.value.location == "<text>:2:1" and caught.value.hint == "1 more errors"
+    assert caught.value.function == "@f" and caught.value.location == "<text>:2:1" and caught.value.hint == "1 more: <text>:2:1: really"
 
 
 def test_an_error_of_ours_inside_a_report_keeps_its_code(monkeypatch):
