@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, i64
@@ -21,6 +20,7 @@ from gradir.lowering.lower_kernels.bodies import combine
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i64_array, number, vector_type
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, stride_along, write
 from gradir.lowering.lower_kernels_gpu.launch import Launch, both, branch, compare, divide, loop_between, place, static_size
+from gradir.lowering.schedules.machine import element_bytes
 
 REGISTERS = 4
 """Rows and columns of a thread's tile."""
@@ -68,7 +68,7 @@ def lower_contraction(launch: Launch, group: Group, stores: Sequence[BoundOp]) -
         raise NotCovered("a contraction whose sizes are not known")
     batches, rows, columns, depth = (cast("int", c) for c in counts)
     core = space.ops[roles.index]
-    large = rows >= 128 and columns >= 64
+    large = rows >= 128 and columns >= 64 and element_bytes(core.element) <= 4  # an f64 tile of 64x64 exceeds 48 KB with its stages
     sizes = _Sizes(rows, columns, depth, 64 if large else 32, 64 if large else 32)
     left, right = (Operand(i.memory, i.map) for i in core.used if i is not None)
     casts = _casts(core)
@@ -104,13 +104,26 @@ def lower_contraction(launch: Launch, group: Group, stores: Sequence[BoundOp]) -
         return [acc]
 
     (acc,) = b.loop(0, depth, STEP, [zero], stage)
-    corner = (b.add(first_m, own_m), b.add(first_n, own_n))
+    # the tile goes through shared memory once more: neighbouring threads then write neighbouring elements, and the epilogue is one loop
+    tile = launch.workgroup(element, sizes.rows, sizes.columns + _PAD)
     for r in range(REGISTERS):
-        for s in range(REGISTERS):
-            at = (b.add(corner[0], r), b.add(corner[1], s))
-            value = b(vector.ExtractOp, [acc], [element], {"static_position": i64_array(r, s)})
-            checks = [_inside(b, at[0], rows, sizes.rows), _inside(b, at[1], columns, sizes.columns)]
-            branch(b, both(b, checks), partial(_finish, launch, core, stores, origin, (m, n), at, value))
+        row = b(vector.ExtractOp, [acc], [vector_type(element, REGISTERS)], {"static_position": i64_array(r)})
+        b.op(vector.StoreOp, [row, tile, *b.values([b.add(own_m, r), own_n])], attributes=_ALIGNED)
+    b.op(gpu.BarrierOp)
+
+    def element_of_tile(c: LoopBuilder, q: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+        place_in_tile = divide(c, q, sizes.columns)
+        at = (c.add(first_m, place_in_tile[0]), c.add(first_n, place_in_tile[1]))
+        checks = [_inside(c, at[0], rows, sizes.rows), _inside(c, at[1], columns, sizes.columns)]
+
+        def finish(d: LoopBuilder) -> None:
+            value = d(memref.LoadOp, [tile, *d.values(place_in_tile)], [element])
+            _finish(launch, core, stores, origin, (m, n), at, value, d)
+
+        branch(c, both(c, checks), finish)
+        return []
+
+    loop_between(b, thread, sizes.rows * sizes.columns, sizes.threads, [], element_of_tile)
 
 
 def _inside(b: LoopBuilder, index: Index, extent: int, tile: int) -> SSAValue | bool:

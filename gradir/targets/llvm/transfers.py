@@ -266,13 +266,21 @@ def _whole(e: FunctionEmitter, buffer: Buffer, indices: Sequence[SSAValue], t: V
     return Access(buffer, t, base, strides, [None] * t.rank, e.rows(mask) if mask is not None else None)
 
 
+def _promised_alignment(op: Operation, a: Access) -> int:
+    """Bytes that the op's `alignment` promises for a contiguous row; 0 when it promises nothing."""
+    promised: Any = op.attributes.get("alignment") or op.properties.get("alignment")
+    if promised is None or a.t.rank != 1 or a.strides[-1] != 1 or a.t.element == "i1":
+        return 0
+    return int(promised.value.data)
+
+
 def load(e: FunctionEmitter, op: Operation) -> None:
     buffer = e.buffer(op.operands[0])
     t = e.type_of(op.results[0])
     a = _whole(e, buffer, op.operands[1:], t)
-    promised: Any = op.attributes.get("alignment") or op.properties.get("alignment")
-    if promised is not None and t.rank == 1 and a.strides[-1] == 1 and t.element != "i1":
-        e.values[op.results[0]] = e.define(f"load {t.memory}, {buffer.type.pointer} {a.base}, align {promised.value.data}")
+    promised = _promised_alignment(op, a)
+    if promised:
+        e.values[op.results[0]] = e.define(f"load {t.memory}, {buffer.type.pointer} {a.base}, align {promised}")
         return
     if t.rank == 1 and _only_left_of_outer_products(op):
         e.values[op.results[0]] = _column(e, a)
@@ -287,6 +295,10 @@ def store(e: FunctionEmitter, op: Operation) -> None:
     t = e.type_of(op.operands[0])
     rows = e.rows(op.operands[0])
     a = _whole(e, buffer, op.operands[2:], t)
+    promised = _promised_alignment(op, a)
+    if promised:
+        e.line(f"store {t.memory} {rows[0]}, {buffer.type.pointer} {a.base}, align {promised}")
+        return
     _rows(e, a, lambda row, pointer, predicate, lanes: _write_row(e, a, rows[row], pointer, predicate, lanes))
 
 
