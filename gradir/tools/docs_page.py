@@ -1,9 +1,17 @@
-"""How the generators of reference pages end: the page goes to the file that the command line names."""
+"""`python -m gradir.tools.docs_page`: writes every generated page of docs/ anew; run from the root of the repository.
+
+The generators, `docs_ops`, `docs_passes`, `docs_errors` and `docs_architecture`, run alone too. tests/test_docs.py compares.
+"""
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+GENERATORS = ("docs_ops", "docs_passes", "docs_errors", "docs_architecture")
+"""Modules beside this one, each with `page()`, the text, and `TARGET`, where it belongs."""
 
 
 def write_page(text: str, arguments: Sequence[str], default: Path) -> int:
@@ -12,3 +20,15 @@ def write_page(text: str, arguments: Sequence[str], default: Path) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
     return 0
+
+
+def main() -> int:
+    """Write all pages to their places."""
+    for name in GENERATORS:
+        module = importlib.import_module(f"gradir.tools.{name}")
+        write_page(module.page(), (), module.TARGET)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import itertools
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradir.driver.passes import PASSES
@@ -18,14 +19,17 @@ if TYPE_CHECKING:
 
 def list_passes() -> str:
     """Each pass with its summary, then the named pipelines with what they expand to."""
-    width = max(map(len, (*PASSES, *PIPELINES))) + 2
+    shown = {name: name + _options_text(options) for name, (_, _, options) in PIPELINES.items()}
+    width = max(map(len, (*PASSES, *shown.values()))) + 2
     lines = ["Passes:"]
     lines += [f"  {name:{width}}{summary}" for name, (_, summary) in sorted(PASSES.items())]
     lines += ["", "Named pipelines:"]
-    for name, (_, _, options) in PIPELINES.items():
-        passes = ",".join(step.pass_name for step in steps_of(name))
-        lines.append(f"  {name + ('{' + ' '.join(f'{o}=...' for o in options) + '}' if options else ''):{width}}{passes}")
+    lines += [f"  {text:{width}}{','.join(step.pass_name for step in steps_of(name))}" for name, text in shown.items()]
     return "\n".join(lines) + "\n"
+
+
+def _options_text(options: Sequence[str]) -> str:
+    return "{" + " ".join(f"{option}=..." for option in options) + "}" if options else ""
 
 
 class Option(NamedTuple):

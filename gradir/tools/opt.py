@@ -40,16 +40,14 @@ def run(arguments: Sequence[str]) -> int:
     parser = _parser()
     args = parser.parse_args(arguments)
     try:
-        with timer("Plugins"):
-            for path in args.load:
-                load_file(path)
-            load_installed()
+        _load_plugins(args, timer)
         if args.list_passes or args.list_dialects:
             sys.stdout.write(list_passes() if args.list_passes else list_dialects())
             return OK
         text = _read(args.file)
         if args.run_reproducer:
             args = _reproduced(parser, args, text)
+            _load_plugins(args, timer)
         _check_dumps(args.print_ir_after)
         steps = plan(args.pass_pipeline)
         seed_runs = _seed_and_runs(args.check_semantics)
@@ -64,6 +62,13 @@ def run(arguments: Sequence[str]) -> int:
     if args.timing:
         sys.stderr.write(timer.report())
     return OK if good else DIAGNOSED
+
+
+def _load_plugins(args: argparse.Namespace, timer: Timer) -> None:
+    with timer("Plugins"):
+        for path in args.load:
+            load_file(path)
+        load_installed()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -148,6 +148,14 @@ def test_crash_reproducer_replays_the_crash(good: str, tmp_path: Path, capsys: C
     assert "KeyError: 'boom'" in capsys.readouterr().err
 
 
+def test_a_reproducer_brings_its_plugins_into_a_new_process(tmp_path: Path) -> None:
+    reproducer = tmp_path / "crash.mlir"
+    reproducer.write_text(f"// configuration: -p test-crash --load {PLUGIN}\n{GOOD}")
+    command = [sys.executable, "-m", "gradir.tools.opt", "--run-reproducer", str(reproducer)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "KeyError: 'boom'" in done.stderr
+
+
 def test_no_reproducer_without_a_crash(good: str, tmp_path: Path) -> None:
     assert run([good, "-p", "cse", f"--crash-reproducer={tmp_path / 'no.mlir'}"]) == 0
     assert not (tmp_path / "no.mlir").exists()
@@ -156,7 +164,7 @@ def test_no_reproducer_without_a_crash(good: str, tmp_path: Path) -> None:
 def test_lists(capsys: Capture) -> None:
     assert run(["--list-passes"]) == 0
     out = capsys.readouterr().out
-    assert "  cse " in out and "to-structured{target=...}" in out
+    assert "  cse " in out and "to-structured{target=...}  set-target," in out
     assert run(["--list-dialects"]) == 0
     assert {"nd", "linalg", "vector"} <= set(capsys.readouterr().out.split())
 
