@@ -142,6 +142,13 @@ GRAPH: dict[str, Code] = {
         cause="a run-time size without a name, made by the op itself.",
         next_step="give the size a name that an argument's type has, or state it as an operand (`nd.bind`, `nd.empty`).",
     ),
+    "GR063": graph(
+        "body is not one block",
+        meaning="Above the target level a function's body is one block, and control flow stands in the regions of `scf` ops. Nothing "
+        "is linked: every function that is called, or that is public, has its body in the module.",
+        cause="a declaration without a body, or text with `cf.br` and blocks of its own.",
+        next_step="define the function in the module; write branches and loops with `scf.if`, `scf.for` or `scf.while`.",
+    ),
     "GR103": graph(
         "not an array",
         meaning="A traced function met a value that no tensor can hold. Arrays have elements bool, int8 to int64, uint8 to uint64, "

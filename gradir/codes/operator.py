@@ -50,8 +50,8 @@ OPERATOR: dict[str, Code] = {
     ),
     "OP100": operator(
         "no meaning here",
-        meaning="The reference evaluator has no meaning for this op at this place.",
-        cause="a request of the `ad` dialect, an op of level 5 or of another target, a missing function.",
+        meaning="The reference evaluator has no meaning for this op at this place, or no values of this type.",
+        cause="a request of the `ad` dialect, an op of level 5 or of another target, a missing function, a type that no array has.",
         next_step="run `differentiate` first where the op is a request.",
     ),
     "OP101": operator(
@@ -126,8 +126,8 @@ OPERATOR: dict[str, Code] = {
     ),
     "OP112": operator(
         "loop does not end",
-        meaning="The evaluator gave up on a loop after the number of iterations shown.",
-        cause="a condition that never becomes false on these inputs.",
+        meaning="The evaluator gave up on a loop after the number of iterations shown, or on calls that nest too deeply.",
+        cause="a condition that never becomes false on these inputs, or a function that calls itself.",
         next_step="bound the loop, or try other inputs.",
     ),
     "OP113": operator(

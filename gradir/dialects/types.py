@@ -102,8 +102,8 @@ def is_float(elem: Attribute) -> bool:
 
 
 def is_integer(elem: Attribute) -> bool:
-    """True of signless (read as signed) and unsigned integers wider than one bit."""
-    return isinstance(elem, IntegerType) and elem.width.data > 1
+    """True of the integers that arrays hold: i8 to i64 (signless, read as signed) and ui8 to ui64."""
+    return isinstance(elem, IntegerType) and elem.width.data in (8, 16, 32, 64) and elem.signedness.data != Signedness.SIGNED
 
 
 def is_unsigned(elem: Attribute) -> bool:

@@ -19,13 +19,13 @@ from xdsl.dialects.builtin import (
     Signedness,
     TensorType,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from gradir.dialects.nd import BindOp
 from gradir.dialects.types import shape_of
+from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
-from gradir.ir.passes import error_at
+from gradir.ir.passes import error_at, single_block
 from gradir.runtime.manifest import Dim, FunctionSpec, TensorSpec
 
 _FLOATS: dict[type[Attribute], str] = {Float64Type: "f64", Float32Type: "f32", Float16Type: "f16", BFloat16Type: "bf16"}
@@ -42,7 +42,8 @@ def signature_of(function: FuncOp) -> FunctionSpec:
     Raises `GradirError` GR050 when those marks are missing, GR051 for a type that no caller can pass.
     """
     name = function.sym_name.data
-    inputs = list(function.body.block.args)
+    body = single_block(function)
+    inputs = list(body.args)
     hints = [value.name_hint for value in inputs]
     kinds = [value.type for value in inputs]
     results: Sequence[Attribute] = function.function_type.outputs.data
@@ -58,9 +59,32 @@ def signature_of(function: FuncOp) -> FunctionSpec:
                 found=f"{len(kinds)} arguments, {len(results)} results",
                 hint="write the attributes, or compile from the tensor level",
             )
-        end = len(kinds) - (1 if _mark(function, "gradir.arena") else 0)
+        arena = _mark(function, "gradir.arena") or 0
+        end = len(kinds) - (1 if arena else 0)
+        marked = _mark(function, "gradir.inputs")
+        if arena < 0 or not 0 <= count <= end or marked not in (None, end - count):
+            raise error_at(
+                function,
+                "the marks of a function on memrefs do not add up to its arguments",
+                part="graph",
+                code="GR050",
+                expected=f"{len(kinds)} arguments: gradir.inputs + gradir.results + 1 if gradir.arena > 0",
+                found=f"gradir.inputs = {marked}, gradir.results = {count}, gradir.arena = {arena}",
+                hint="correct the attributes, or compile from the tensor level",
+            )
         kinds, results = kinds[: end - count], kinds[end - count : end]
-    bound = {op.operands[0]: op.sym.data for op in function.body.block.ops if isinstance(op, BindOp)}
+    scalars = [kind for kind in results if not isinstance(kind, TensorType | MemRefType)]
+    if scalars:
+        raise error_at(
+            function,
+            "a public function returns a scalar",
+            part="graph",
+            code="GR051",
+            expected="tensors as results",
+            found=str(scalars[0]),
+            hint="return a tensor of rank 0 (`tensor.from_elements`), or make the function private",
+        )
+    bound = {op.operands[0]: op.sym.data for op in body.ops if isinstance(op, BindOp)}
     binds = [bound.get(value, "") for value in inputs]
     return FunctionSpec(
         name,

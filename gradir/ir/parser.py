@@ -66,6 +66,8 @@ class LocParser(Parser):
         empty = self._current_token.kind == MLIRTokenKind.EOF  # an empty file is an empty module, as for mlir-opt
         try:
             module = ModuleOp([]) if empty else super().parse_module(allow_implicit_module)
+        except RecursionError:  # xDSL parses by recursion
+            raise ParseError(self._current_token.span, "regions, types or attributes nest too deeply") from None
         except ParseError as error:
             if not error.msg.startswith("values used but not defined"):
                 raise

@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from gradir.errors import GradirError
 from gradir.ir.diagnostics import Engine
 from gradir.ir.dominance import dominator_tree
+from gradir.ir.regions import check_regions
 
 DEFAULT_LIMIT = 20
 
@@ -143,6 +144,7 @@ class _Walk:
     def class_verifier(self, op: Operation) -> None:
         try:
             op.verify_()
+            check_regions(op)
         except VerifyException as error:
             if not str(error).startswith(_ISOLATION):
                 self.error(op, " ".join(str(error).split()))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import location_text
 from gradir.reference.compare import Expectation, compare, expectations, unstable_share
@@ -69,8 +69,9 @@ class SemanticsChecker:
         name, types = function.sym_name.data, input_types(function)
         cases: list[Case] = []
         for sample in range(self.samples):
-            inputs = generate(types, self.seed, sample)
+            inputs: list[Array] = []
             try:
+                inputs = generate(types, self.seed, sample)
                 cases.append(Case(sample, inputs, expectations(module, name, inputs, seed=self.seed)))
             except GradirError as error:
                 if error.code == "OP100":

@@ -6,10 +6,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
 from gradir.dialects.upstream import cf, scf
+from gradir.dialects.upstream.func import CallOp
+from gradir.ir.passes import single_block
 from gradir.reference.buffers import Race, check_call
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.values import whole
@@ -21,6 +22,7 @@ def _call(machine: Machine, op: CallOp, *arguments: Value) -> Value:
     function = machine.function(name)
     if function is None or not function.body.blocks:
         machine.fail(op, "OP100", f"function @{name} has no body")
+    single_block(function)
     return tuple(machine.invoke(function, check_call(machine, op, function, arguments)))
 
 

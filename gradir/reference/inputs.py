@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from gradir.dialects.types import shape_of
+from gradir.dialects.upstream.func import FuncOp
+from gradir.errors import GradirError
 from gradir.reference.values import dtype_of, element_type_of
 
 Array = np.ndarray[Any, Any]
+
+LARGEST = 1 << 26
+"""Elements of all inputs of a function: an evaluator that runs op by op is not for more."""
 
 SIZES = (3, 1, 0, 5, 2)
 """Run-time sizes of the first samples; later ones are drawn."""
@@ -30,6 +35,15 @@ def generate(types: Sequence[Attribute], seed: int, sample: int) -> list[Array]:
         return names[name]
 
     shapes = [tuple(size if isinstance(size, int) else size_of(size) for size in _dims(type_)) for type_ in types]
+    count = sum(math.prod(shape) for shape in shapes)
+    if count > LARGEST:
+        raise GradirError(
+            "the inputs are too large to be evaluated",
+            part="operator",
+            code="OP114",
+            expected=f"at most {LARGEST} elements",
+            found=str(count),
+        )
     floats = [shape for type_, shape in zip(types, shapes) if dtype_of(type_).kind not in "iub" and shape]
     limit = max(1, min((shape[-1] for shape in floats), default=4))
     return [_array(rng, type_, shape, limit) for type_, shape in zip(types, shapes)]

@@ -6,16 +6,17 @@ attributes `gradir.inputs`, `gradir.results`, `gradir.arena` of the function say
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
-from gradir.ir.passes import error_at
+from gradir.ir.passes import error_at, single_block
 from gradir.reference.buffers import View, allocate, check_type, holding, read
 from gradir.reference.machine import Machine, Value, Watcher
 from gradir.reference.tensors import bind_arguments
@@ -48,15 +49,24 @@ def run(
     if function is None or not function.body.blocks:
         message = f"no function @{entry} with a body in the module"
         raise GradirError(message, part="operator", code="OP114", function=f"@{entry}")
-    with np.errstate(all="ignore"):
-        if any(isinstance(argument.type, MemRefType) for argument in function.body.block.args):
-            return _run_buffers(machine, function, inputs, result_shapes)
-        return _run_values(machine, function, inputs)
+    on_buffers = any(isinstance(argument.type, MemRefType) for argument in single_block(function).args)
+    try:
+        with np.errstate(all="ignore"):
+            return _run_buffers(machine, function, inputs, result_shapes) if on_buffers else _run_values(machine, function, inputs)
+    except RecursionError:
+        raise error_at(
+            function,
+            "calls or regions nest too deeply",
+            part="operator",
+            code="OP112",
+            expected="functions that do not call themselves for ever",
+            found=f"a depth that Python's recursion limit of {sys.getrecursionlimit()} does not allow",
+        ) from None
 
 
 def input_types(function: FuncOp) -> list[Attribute]:
     """Types of the arguments that `run` takes: at levels 3 and 4 outputs and the arena come from the evaluator."""
-    types = [argument.type for argument in function.body.block.args]
+    types = [argument.type for argument in single_block(function).args]
     if _attribute(function, "gradir.results") is None:
         return types
     return types[: _attribute(function, "gradir.inputs") or 0]

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation
 
 from gradir.dialects.types import numpy_dtype
+from gradir.errors import GradirError
 from gradir.reference.machine import Machine, Value
 
 
@@ -71,8 +72,18 @@ def element_type_of(type_: Attribute) -> Attribute:
 
 
 def dtype_of(type_: Attribute) -> np.dtype[Any]:
-    """The numpy dtype of a scalar type or of a shaped type's elements."""
-    return numpy_dtype(element_type_of(type_))
+    """The numpy dtype of a scalar type or of a shaped type's elements; GradirError OP100 if there is none."""
+    elem = element_type_of(type_)
+    try:
+        return numpy_dtype(elem)
+    except (KeyError, TypeError):
+        raise GradirError(
+            "the reference evaluator has no values of this type",
+            part="operator",
+            code="OP100",
+            expected="elements of type f64, f32, f16, bf16, i1, i8 to i64, ui8 to ui64, index",
+            found=str(type_),
+        ) from None
 
 
 def is_index(type_: Attribute) -> bool:

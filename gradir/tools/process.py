@@ -9,11 +9,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-OK, DIAGNOSED, USAGE = 0, 1, 2
-"""Exit codes: nothing to report; diagnostics were reported; the command line itself is wrong."""
+OK, DIAGNOSED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: nothing to report; diagnostics were reported; the command line itself is wrong; Ctrl-C (as shells count it)."""
 
 Run = Callable[[Sequence[str]], int]
 
@@ -27,6 +28,10 @@ def exit_with(run: Run) -> NoReturn:
         code = end.code if isinstance(end.code, int) else USAGE
     except BrokenPipeError:  # the reader of our output has gone, as in `| head`
         os._exit(DIAGNOSED)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        code = report_crash(error)
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -35,3 +40,13 @@ def exit_with(run: Run) -> NoReturn:
     if "coverage" in sys.modules:
         sys.exit(code)
     os._exit(code)
+
+
+def report_crash(error: Exception) -> int:
+    """Say that the tool itself failed: a bug of ours, or of a plugin, for which the traceback is a note."""
+    tool = os.path.basename(sys.argv[0])
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    sys.stderr.write(f"{tool}: error: internal error: {type(error).__name__}: {error} ({place})\n")
+    sys.stderr.write(f"{tool}: note: {''.join(traceback.format_exception(error)).rstrip()}\n")
+    return DIAGNOSED

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.upstream import arith, func, linalg, scf, tensor
-from gradir.ir.passes import error_at
+from gradir.ir.passes import error_at, single_block
 from gradir.lowering.bufferize.slices import Slice, slice_of
 from gradir.lowering.bufferize.timeline import Timeline
 
@@ -106,7 +106,7 @@ class Contents:
     def __init__(self, function: func.FuncOp, kernels: Mapping[str, KernelFacts], destinations: int = 0) -> None:
         self.function = function
         self.kernels = kernels
-        self.body = function.body.block
+        self.body = single_block(function)
         self.timeline = Timeline(self.body)
         self.views: dict[SSAValue, View] = {}
         self.all: list[Content] = []

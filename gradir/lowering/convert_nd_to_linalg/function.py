@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from gradir.dialects.types import Dim, Shape, element_of, shape_of
 from gradir.dialects.upstream import arith, func, tensor as tensors
 from gradir.ir.builder import Builder
-from gradir.ir.passes import error_at
+from gradir.ir.passes import error_at, single_block
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number, number_of
 from gradir.lowering.convert_nd_to_linalg.nests import INDEX, Nests
 from gradir.lowering.convert_nd_to_linalg.reassociation import reshape_in_memory
@@ -32,7 +32,7 @@ class Lowering:
     def __init__(self, function: func.FuncOp, templates: Templates) -> None:
         self.function = function
         self.templates = templates
-        source = function.body.block
+        source = single_block(function)
         self.entry = Block(arg_types=[lowered(a.type) for a in source.args])
         self.builder = Builder(self.entry, function.location)
         self.nests = Nests(self.builder, self.size_of, self.index)
