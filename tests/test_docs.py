@@ -1,0 +1,84 @@
+"""The manual: generated pages are current, every page and link exists, what README shows runs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gradir.tools import main as tools
+from gradir.tools.docs_page import GENERATORS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted((*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")))
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the manual's generator makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.M)
+    words = (re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower() for heading in headings)
+    return {re.sub(r"[\s-]+", "-", heading) for heading in words}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in FENCE.findall(page.read_text()) if kind == language]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_generated_page_is_current(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    generator = importlib.import_module(f"gradir.tools.{name}")
+    assert generator.page() == generator.TARGET.read_text(), f"run python -m gradir.tools.{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links(page: Path) -> None:
+    for link in LINK.findall(FENCE.sub("", page.read_text())):
+        target, _, anchor = link.partition("#")
+        if "://" in target:
+            continue
+        found = (page.parent / target).resolve() if target else page
+        assert found.exists(), f"{link}: no such file"
+        assert not anchor or anchor in anchors(found), f"{link}: no such heading in {found.name}"
+
+
+def test_the_menu_has_every_page() -> None:
+    named = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M))
+    assert named == {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent != DOCS / "status"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """`gradir/x/y.py` and the like, in backquotes."""
+    roots = r"gradir|tests|docs|examples|bench"
+    for name in re.findall(rf"`((?:{roots})/[\w/.-]+)`", page.read_text()):
+        assert (ROOT / name).exists() or (ROOT / f"{name}.py").exists(), f"{page.name} names {name}"
+
+
+def test_readme_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block runs, and gives what a reader would compute."""
+    monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path))
+    (block,) = blocks(ROOT / "README.md", "python")
+    names: dict[str, object] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert names["w"].shape == (3, 2) and float(names["value"]) == 1.0  # type: ignore[attr-defined, arg-type]
+
+
+def test_readme_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every `gradir...` line runs on the MLIR block as layer.mlir."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path / "cache"))
+    (layer,) = blocks(ROOT / "README.md", "mlir")
+    Path("layer.mlir").write_text(layer)
+    commands = [line for body in blocks(ROOT / "README.md", "") for line in body.splitlines() if line.startswith("gradir-")]
+    assert len(commands) == 3
+    for command in commands:
+        tool, *arguments = shlex.split(command)
+        assert tools.run([tool.removeprefix("gradir-"), *arguments]) == 0, capsys.readouterr().err
+    assert "128x512xf32=[" in capsys.readouterr().out
