@@ -1,7 +1,8 @@
 """`bufferize`: tensors become memrefs (level 2 to level 3).
 
-Read in this order: `contents` (what tensors hold, who reads them), `ownership` (which of them may share memory), `plan` and `loops` (what is
-asked of it), `emission`, `emit_control` and `sizes` (writing the result), `kernels` (variants and operand attributes).
+Read in this order: `contents` (what tensors hold, who reads them), `lifetimes`, `ownership` and `forwarding` (which of them may share
+memory), `plan` and `loops` (what is asked of these), `memory`, `emission`, `emit_control` and `sizes` (writing the result), `kernels`
+(variants and operand attributes).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from gradir.dialects.upstream import func
 from gradir.ir.builder import new_function
 from gradir.ir.passes import Pass, PassContext, error_at
 from gradir.lowering.bufferize.contents import Contents, KernelFacts
-from gradir.lowering.bufferize.emission import CallSite, Module
 from gradir.lowering.bufferize.emit_control import FunctionEmitter
 from gradir.lowering.bufferize.kernels import ACCESS, ALIAS, emit_kernel, read_kernel
 from gradir.lowering.bufferize.layouts import memref_of
+from gradir.lowering.bufferize.memory import CallSite, Module
 from gradir.lowering.bufferize.plan import Plan
 
 INPUTS = "gradir.inputs"

@@ -11,11 +11,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.dialects.types import ints
 from gradir.dialects.upstream import scf
+from gradir.lowering.bufferize.buffers import Rotation, Slot
 from gradir.lowering.bufferize.contents import Content
-from gradir.lowering.bufferize.emission import RULES, TERMINATORS, Emitter, Module
+from gradir.lowering.bufferize.emission import RULES, TERMINATORS, Emitter
 from gradir.lowering.bufferize.layouts import MemRef, anywhere, join, subview_type, type_of
 from gradir.lowering.bufferize.loops import Carried
-from gradir.lowering.bufferize.ownership import Rotation, Slot
+from gradir.lowering.bufferize.memory import Module
 from gradir.lowering.bufferize.places import Place, Places
 from gradir.lowering.bufferize.plan import Plan
 

@@ -6,8 +6,8 @@
 - `rotate`: three addresses (current, next, other) that become (next, other, next). The initial value is read where it is and never written;
   the third address takes its place from the second iteration on.
 
-A value behind a pointer is not owned: nothing may be written over it. The initial value is then read for as long as the loop runs; when that
-is not possible (its memory is needed), the loop starts from a copy.
+A value behind a pointer is not owned: nothing may be written over it. The initial value is then read for as long as the loop runs; when
+that is not possible (its memory is needed), the loop starts from a copy.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.upstream import scf, tensor
+from gradir.lowering.bufferize.buffers import Buffer, Rotation, Slot
 from gradir.lowering.bufferize.contents import Content, Contents, Origin, Read
-from gradir.lowering.bufferize.ownership import Buffer, Ownership, Rotation, Slot
+from gradir.lowering.bufferize.ownership import Ownership
 from gradir.lowering.bufferize.slices import constant_of, moves_with
 
 _DEPTH = 4
@@ -58,7 +59,7 @@ class Loops:
     def __init__(self, contents: Contents, ownership: Ownership) -> None:
         self.contents = contents
         self.ownership = ownership
-        self.carried: dict[Operation, list[Carried]] = {}
+        self.carried: dict[scf.ForOp | scf.WhileOp, list[Carried]] = {}
 
     # -- for
 

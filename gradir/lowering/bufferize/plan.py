@@ -1,8 +1,8 @@
 """Where every content of a function lives: the requests that are put to `ownership`, and in which order.
 
-Order matters for speed, not for correctness. Updates first: one that fails copies a whole tensor whenever it runs. Then control flow and outputs,
-outermost first, so that a buffer of a whole loop is not lost to a detail inside. Then sources of inserts are forwarded, which spares the copy of
-a slice. Last, inner loops first, what loops still carry by address gets its place.
+Order matters for speed, not for correctness. Updates first: one that fails copies a whole tensor whenever it runs. Then control flow
+and outputs, outermost first, so that a buffer of a whole loop is not lost to a detail inside. Then sources of inserts are forwarded,
+which spares the copy of a slice. Last, inner loops first, what loops still carry by address gets its place.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import func, scf, tensor
 from gradir.lowering.bufferize.contents import LINALG, Content, Contents, reads_outputs
+from gradir.lowering.bufferize.forwarding import Forwarding
 from gradir.lowering.bufferize.loops import Loops
 from gradir.lowering.bufferize.ownership import Ownership
 from gradir.lowering.bufferize.slices import Slice
@@ -33,8 +34,9 @@ class Plan:
             self._updates(op)
         for op in contents.timeline.start:
             self._joins(op)
+        forwarding = Forwarding(self.ownership)
         for insert in inserts:
-            self.ownership.forward(insert)
+            forwarding.forward(insert)
         for loop in reversed(self.loops.carried):
             self.loops.leave(loop)
 

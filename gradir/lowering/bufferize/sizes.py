@@ -20,15 +20,15 @@ from gradir.lowering.bufferize.layouts import kept_dims, type_of
 from gradir.lowering.bufferize.slices import constant_of
 
 if TYPE_CHECKING:
-    from gradir.lowering.bufferize.emission import Emitter
+    from gradir.lowering.bufferize.memory import Memory
 
 _INDEX = IndexType()
 
 
 class Sizes:
-    """Answers for one `Emitter`; values are made at the point where it stands, or in the prologue."""
+    """Answers for one function; values are made at the point where it stands, or in the prologue."""
 
-    def __init__(self, emitter: Emitter) -> None:
+    def __init__(self, emitter: Memory) -> None:
         self.emitter = emitter
         self._prologue = Builder(Block())
         self._named: dict[str, SSAValue | None] = {}
