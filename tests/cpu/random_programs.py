@@ -13,11 +13,43 @@ import numpy as np
 
 import gradir as gd
 
-SHAPES = {"s": (), "v": (4,), "m": (3, 4)}
 Value = tuple[str, str]
 """Python name and kind: `s` scalar, `v` vector, `m` matrix (floats), `i` integer scalar."""
 
 ARGUMENTS: tuple[Value, ...] = (("x", "m"), ("y", "m"), ("v", "v"), ("w", "v"), ("s", "s"), ("n", "i"))
+
+
+SIZES = ((3, 4), (1, 1), (2, 1), (1, 9), (5, 16), (17, 40))
+
+
+@dataclass(frozen=True)
+class Program:
+    """Python source of `f`, and the sizes of its arguments: matrices are `rows` x `columns`, vectors `columns` long."""
+
+    source: str
+    rows: int
+    columns: int
+
+    def function(self) -> Callable[..., Any]:
+        """The function `f`."""
+        scope: dict[str, Any] = {"gd": gd, "np": np}
+        exec(compile(self.source, "<random program>", "exec"), scope)
+        return scope["f"]
+
+    def inputs(self, seed: int, dtype: Any = np.float32) -> list[Any]:
+        """Small integers, one array per argument."""
+        rng = np.random.default_rng(seed)
+        shapes = {"s": (), "v": (self.columns,), "m": (self.rows, self.columns)}
+        return [
+            np.asarray(rng.integers(-1, 5), np.int32) if kind == "i" else np.asarray(rng.integers(-4, 5, shapes[kind]), dtype)
+            for _, kind in ARGUMENTS
+        ]
+
+
+def program(choose: Callable[[int], int], *, smooth: bool = False) -> Program:
+    """A program; `choose(n)` picks a number below n. `smooth`: with derivatives, no longer exact."""
+    rows, columns = SIZES[choose(len(SIZES))]
+    return Program(Writer(choose, rows, columns, smooth).source(1 + choose(4)), rows, columns)
 
 
 @dataclass
@@ -25,6 +57,8 @@ class Writer:
     """Writes one function; `choose(n)` picks a number below n (0 is the simplest choice)."""
 
     choose: Callable[[int], int]
+    rows: int
+    columns: int
     smooth: bool = False
     lines: list[str] = field(default_factory=list[str])
     depth: int = 1
@@ -86,18 +120,19 @@ class Writer:
 
     def move(self, known: list[Value], _: int) -> list[Value]:
         m, v = self.of(known, "m"), self.of(known, "v")
-        i = self.of(known, "i")
+        i, (rows, columns) = self.of(known, "i"), (self.rows, self.columns)
         forms = (
             ("m", f"gd.flip({m}, 1)"),
-            ("v", f"{m}[gd.clip({i}, 0, 2)]"),
+            ("v", f"{m}[gd.clip({i}, 0, {rows - 1})]"),
             ("m", f"gd.dynamic_update_slice({m}, gd.expand_dims({v}, 0), [{i}, np.int32(0)])"),
-            ("m", f"gd.broadcast({v}, (3, 4))"),
+            ("m", f"gd.broadcast({v}, ({rows}, {columns}))"),
             ("v", f"gd.concatenate([{v}[1:], {v}[:1]])"),
             ("m", f"gd.concatenate([{m}[1:], gd.expand_dims({v}, 0)])"),
-            ("m", f"gd.transpose(gd.reshape({m}, (4, 3)))"),
-            ("v", f"gd.take({v}, np.array([3, 0, 0, 1], np.int32))"),
-            ("v", f"gd.dynamic_update_slice({v}, {m}[1, 1:3], [{i}])"),
-            ("v", f"gd.scatter_add({v}, np.array([1, 3, 1], np.int32), gd.clip({m}[:, 0], -3.0, 3.0))"),
+            ("m", f"gd.transpose(gd.reshape({m}, ({columns}, {rows})))"),
+            ("v", f"gd.take({v}, np.arange({columns}, dtype=np.int32) // 2 + 1)"),
+            ("v", f"gd.dynamic_update_slice({v}, {m}[{rows - 1}, {columns // 2}:], [{i}])"),
+            ("v", f"gd.scatter_add({v}, np.arange({rows}, dtype=np.int32) // 2, gd.clip({m}[:, 0], -3.0, 3.0))"),
+            ("m", f"gd.pad({m}[:-1, 1:], ((0, 1), (1, 0)))"),
         )
         kind, expression = forms[self.choose(len(forms))]
         return self.assign(kind, self.bounded(expression) if "scatter" in expression else expression)
@@ -109,10 +144,11 @@ class Writer:
             ("v", f"gd.sum({m}, 0)"),
             ("s", f"gd.max({m})"),
             ("v", f"gd.max({m}, 0)"),
-            ("m", f"gd.reshape({v}, (4, 1))[:3] * {m}"),
+            ("m", f"{m} * gd.expand_dims(gd.sum({m}, 1), 1)"),
+            ("m", f"gd.expand_dims({m} @ {v}, 1) - {m}"),
             ("s", f"{v} @ {v}"),
             ("v", f"gd.sum({m}, 1) @ {m}"),
-            ("m", f"{m} @ (gd.transpose({m}) @ {m})"),
+            ("m", f"{m} @ {self.bounded(f'gd.transpose({m}) @ {m}')}"),
         )
         kind, expression = forms[self.choose(len(forms))]
         return self.assign(kind, self.bounded(expression))
@@ -120,7 +156,8 @@ class Writer:
     def constant(self, _: list[Value], __: int) -> list[Value]:
         kind = "svm"[self.choose(3)]
         number = ("0.0", "1.0", "2.0", "-3.0")[self.choose(4)]
-        return self.assign(kind, f"gd.full({SHAPES[kind]}, {number}, x.dtype)")
+        shape = {"s": (), "v": (self.columns,), "m": (self.rows, self.columns)}[kind]
+        return self.assign(kind, f"gd.full({shape}, {number}, x.dtype)")
 
     def integer(self, known: list[Value], _: int) -> list[Value]:
         i, s = self.of(known, "i"), self.of(known, "s")
@@ -210,19 +247,3 @@ class Writer:
         start = ", ".join(n for n, _ in state)
         self.line(f"({', '.join(names)},), {stacked} = gd.scan({name}, ({start},), {m})")
         return [*zip(names, (kind for _, kind in state)), (stacked, "m")]
-
-
-def function(source: str) -> Callable[..., Any]:
-    """The function `f` of a source text."""
-    scope: dict[str, Any] = {"gd": gd, "np": np}
-    exec(compile(source, "<random program>", "exec"), scope)
-    return scope["f"]
-
-
-def inputs(seed: int, dtype: Any = np.float32) -> list[Any]:
-    """Small integers, one array per argument."""
-    rng = np.random.default_rng(seed)
-    kinds = [kind for _, kind in ARGUMENTS]
-    return [
-        np.asarray(rng.integers(-1, 5), np.int32) if kind == "i" else np.asarray(rng.integers(-4, 5, SHAPES[kind]), dtype) for kind in kinds
-    ]
