@@ -13,6 +13,7 @@ from gradir.dialects.upstream.func import CallOp
 from gradir.ir.passes import single_block
 from gradir.reference.buffers import Race, check_call
 from gradir.reference.machine import Machine, Value, evaluates
+from gradir.reference.sizes import named_sizes
 from gradir.reference.values import whole
 
 
@@ -23,7 +24,8 @@ def _call(machine: Machine, op: CallOp, *arguments: Value) -> Value:
     if function is None or not function.body.blocks:
         machine.fail(op, "OP100", f"function @{name} has no body")
     single_block(function)
-    return tuple(machine.invoke(function, check_call(machine, op, function, arguments)))
+    values = check_call(machine, op, function, arguments)
+    return tuple(machine.invoke(function, values, named_sizes(op, function, values)))
 
 
 @evaluates(cf.AssertOp)

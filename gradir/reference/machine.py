@@ -103,10 +103,10 @@ class Machine:
         """Stop: the program has no meaning at `op`."""
         raise error_at(op, message, part="operator", code=code, expected=expected, found=found, hint=hint)
 
-    def invoke(self, function: FuncOp, arguments: Sequence[Value]) -> list[Value]:
-        """Run `function` on values of its arguments; its results."""
+    def invoke(self, function: FuncOp, arguments: Sequence[Value], sizes: dict[str, int]) -> list[Value]:
+        """Run `function` on values of its arguments, with `sizes` for the names in their types; its results."""
         outer, outer_sizes = self.values, self.sizes
-        self.values, self.sizes = {}, {}
+        self.values, self.sizes = {}, sizes
         try:
             return self.enter(function.body, arguments)
         finally:

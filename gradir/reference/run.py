@@ -19,7 +19,7 @@ from gradir.errors import GradirError
 from gradir.ir.passes import error_at, single_block
 from gradir.reference.buffers import View, allocate, check_type, holding, read
 from gradir.reference.machine import Machine, Value, Watcher
-from gradir.reference.tensors import bind_arguments
+from gradir.reference.sizes import named_sizes
 from gradir.reference.values import dtype_of, whole
 
 Array = np.ndarray[Any, Any]
@@ -97,9 +97,7 @@ def _run_values(machine: Machine, function: FuncOp, inputs: Sequence[Array | Non
     for k, (array, argument) in enumerate(zip(inputs, arguments)):
         value = coerced(function, k, array, argument.type)
         values.append(value if isinstance(argument.type, TensorType) else value[()])
-    machine.values = {}
-    bind_arguments(machine, function, [argument.type for argument in arguments], values)
-    results = machine.enter(function.body, values)
+    results = machine.invoke(function, values, named_sizes(function, function, values))
     return [np.asarray(whole(machine, function.body.block.last_op or function, value)) for value in results]
 
 

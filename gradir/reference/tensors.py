@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from gradir.dialects import nd
-from gradir.dialects.types import shape_of
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.memory import sizes_of
+from gradir.reference.sizes import two_sizes
 from gradir.reference.values import Partial, dtype_of, partial, parts, undefined, whole
 
 _MOVES: dict[str, tuple[int, ...]] = {
@@ -73,25 +73,12 @@ def _symbol(machine: Machine, op: nd.SymbolOp) -> Value:
 
 @evaluates(nd.BindOp)
 def _bind(machine: Machine, op: nd.BindOp, value: Value) -> None:
-    bind(machine, op, _name(op), int(value))
+    name, size = _name(op), int(value)
+    if machine.sizes.setdefault(name, size) != size:
+        raise two_sizes(op, name, machine.sizes[name], size)
 
 
 def _name(op: Operation) -> str:
     name = op.properties["sym"]
     assert isinstance(name, StringAttr)
     return name.data
-
-
-def bind(machine: Machine, op: Operation, name: str, size: int) -> None:
-    """Give a named size its value in the current function."""
-    if machine.sizes.setdefault(name, size) != size:
-        machine.fail(op, "OP111", f"the size '{name}' has two values", expected=str(machine.sizes[name]), found=str(size))
-
-
-def bind_arguments(machine: Machine, op: Operation, types: Any, arguments: Any) -> None:
-    """Give the named sizes in the arguments' types the sizes of the arguments."""
-    for type_, argument in zip(types, arguments, strict=True):
-        if isinstance(type_, TensorType):
-            for name, size in zip(shape_of(type_), np.shape(argument.array if isinstance(argument, Partial) else argument)):
-                if isinstance(name, str):
-                    bind(machine, op, name, size)
