@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.autodiff.registry import SKIPPED
-from gradir.autodiff.tensors import is_float
+from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad
 from gradir.dialects.upstream import func, scf
 
@@ -60,7 +60,7 @@ class Activity:
         """Activity of `function` for the flagged arguments and results."""
         self = cls(resolve)
         block = function.body.block
-        self.varied.update(a for a, on in zip(block.args, arguments) if on and is_float(a.type))
+        self.varied.update(a for a, on in zip(block.args, arguments) if on and is_differentiable(a.type))
         self._forward(block)
         last = block.last_op
         assert last is not None
@@ -71,7 +71,7 @@ class Activity:
     # forward: varied -----------------------------------------------------------------------------------------------
 
     def _mark(self, targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> None:
-        self.varied.update(t for t, s in zip(targets, sources) if s in self.varied and is_float(t.type))
+        self.varied.update(t for t, s in zip(targets, sources) if s in self.varied and is_differentiable(t.type))
 
     def _forward(self, block: Block) -> None:
         for op in block.ops:
@@ -86,7 +86,7 @@ class Activity:
                         if inner.last_op is not None:
                             self._mark(op.results, inner.last_op.operands)
             elif any(v in self.varied for v in op.operands):
-                self.varied.update(r for r in op.results if is_float(r.type))
+                self.varied.update(r for r in op.results if is_differentiable(r.type))
 
     def _forward_loop(self, op: scf.ForOp | scf.WhileOp) -> None:
         size = -1

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Program
-from gradir.autodiff.tensors import is_float
+from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext, error_at
@@ -105,7 +105,7 @@ class Resolver:
         key = (op.name, stem, wrt)
         if key not in self.made:
             if isinstance(op, ad.VjpOp):
-                seeds = [k for k, kind in enumerate(kinds) if is_float(kind)]
+                seeds = [k for k, kind in enumerate(kinds) if is_differentiable(kind)]
                 self.made[key] = self.program.combined(
                     primal, wrt, seeds=seeds, given=True, name=f"{stem}.vjp_{self._count(stem)}", request=label
                 )
@@ -150,7 +150,7 @@ class Resolver:
                 raise error_at(
                     op, f"wrt names argument {k}", part="autodiff", code="AD002", expected=f"0 to {len(inputs) - 1}", found=str(k)
                 )
-            if not is_float(inputs[k]):
+            if not is_differentiable(inputs[k]):
                 raise error_at(
                     op,
                     f"argument {k} of @{primal.sym_name.data} has no derivative",
@@ -163,7 +163,7 @@ class Resolver:
         if isinstance(op, ad.VjpOp):
             return
         kind = kinds[0] if kinds else None
-        if not isinstance(kind, TensorType) or not is_float(kind) or kind.get_shape() != ():
+        if not isinstance(kind, TensorType) or not is_differentiable(kind) or kind.get_shape() != ():
             raise error_at(
                 op,
                 f"the first result of @{primal.sym_name.data} is not a real scalar",

@@ -12,24 +12,34 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import i64_array, shape_of, tensor
+from gradir.dialects.nd.shape import TO_END
+from gradir.dialects.types import element_of, i64_array, shape_of, tensor
+from gradir.errors import GradirError
 from gradir.ir.builder import Builder
+from gradir.ir.passes import error_at
 
 INDEX = IndexType()
 
 
-def element(value: SSAValue | Attribute) -> Attribute:
-    """Element type of a tensor value or type."""
-    kind = value.type if isinstance(value, SSAValue) else value
-    assert isinstance(kind, TensorType)
-    return kind.element_type
-
-
-def is_float(kind: Attribute) -> bool:
+def is_differentiable(kind: Attribute) -> bool:
     """Whether a value of this type can carry a derivative."""
     if not isinstance(kind, TensorType):
         return False
     return not isinstance(kind.element_type, IntegerType | IndexType)
+
+
+def known_sizes(op: Operation, value: SSAValue) -> tuple[int, ...]:
+    """The sizes of `value`, which the derivative of `op` needs as numbers. Raises GradirError AD008 when one is named."""
+    shape = shape_of(value)
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    if len(sizes) == len(shape):
+        return sizes
+    raise needs_static_sizes(op, "static dimensions", value)
+
+
+def needs_static_sizes(op: Operation, expected: str, value: SSAValue) -> GradirError:
+    """The error AD008 for `value`, which has a dimension that the derivative of `op` cannot do without."""
+    return error_at(op, "this derivative needs static sizes", part="autodiff", code="AD008", expected=expected, found=str(value.type))
 
 
 class TensorBuilder:
@@ -120,7 +130,7 @@ class TensorBuilder:
         return self.select(pred, x, self.zeros(x.type))
 
     def convert(self, x: SSAValue, elem: Attribute) -> SSAValue:
-        return x if element(x) == elem else self.emit(nd.ConvertOp, [x], tensor(elem, shape_of(x)))
+        return x if element_of(x) == elem else self.emit(nd.ConvertOp, [x], tensor(elem, shape_of(x)))
 
     # shapes --------------------------------------------------------------------------------------------------------
 
@@ -136,23 +146,25 @@ class TensorBuilder:
         if tuple(perm) == tuple(range(len(perm))):
             return x
         shape = shape_of(x)
-        return self.emit(nd.TransposeOp, [x], tensor(element(x), tuple(shape[p] for p in perm)), perm=i64_array(tuple(perm)))
+        return self.emit(nd.TransposeOp, [x], tensor(element_of(x), tuple(shape[p] for p in perm)), perm=i64_array(tuple(perm)))
 
     def reshape(self, x: SSAValue, shape: Sequence[int | str | None]) -> SSAValue:
         if tuple(shape) == shape_of(x):
             return x
-        return self.emit(nd.ReshapeOp, [x], tensor(element(x), tuple(shape)))
+        return self.emit(nd.ReshapeOp, [x], tensor(element_of(x), tuple(shape)))
 
     def reverse(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
         return self.emit(nd.ReverseOp, [x], x.type, dims=i64_array(tuple(dims))) if dims else x
 
     def slice(self, x: SSAValue, start: Sequence[int], limit: Sequence[int], stride: Sequence[int] | None = None) -> SSAValue:
+        """Every `stride`-th element of `start <= i < limit`; a limit of `TO_END` takes a run-time dimension to its end."""
         stride = tuple(stride) if stride is not None else (1,) * len(start)
-        if all(s == 0 for s in start) and tuple(limit) == shape_of(x) and set(stride) <= {1}:
+        whole = all(hi in (n, TO_END) for n, hi in zip(shape_of(x), limit))
+        if whole and not any(start) and set(stride) <= {1}:
             return x
-        shape = tuple(max(0, -(-(hi - lo) // st)) for lo, hi, st in zip(start, limit, stride))
+        kind = tensor(element_of(x), nd.SliceOp.result_shape(shape_of(x), start, limit, stride))
         arrays = {"start": i64_array(tuple(start)), "limit": i64_array(tuple(limit)), "stride": i64_array(stride)}
-        return self.emit(nd.SliceOp, [x], tensor(element(x), shape), **arrays)
+        return self.emit(nd.SliceOp, [x], kind, **arrays)
 
     def pad(self, x: SSAValue, value: float, low: Sequence[int], high: Sequence[int], interior: Sequence[int] | None = None) -> SSAValue:
         """StableHLO's pad: `interior` first, then edges, which may be negative."""
@@ -162,20 +174,20 @@ class TensorBuilder:
         shape = tuple(
             lo + n + max(0, n - 1) * mid + hi if isinstance(n, int) else n for n, lo, hi, mid in zip(shape_of(x), low, high, interior)
         )
-        fill = self.full(value, tensor(element(x), ()))
+        fill = self.full(value, tensor(element_of(x), ()))
         arrays = {"low": i64_array(tuple(low)), "high": i64_array(tuple(high)), "interior": i64_array(interior)}
-        return self.emit(nd.PadOp, [x, fill], tensor(element(x), shape), **arrays)
+        return self.emit(nd.PadOp, [x, fill], tensor(element_of(x), shape), **arrays)
 
     def concatenate(self, inputs: Sequence[SSAValue], dim: int) -> SSAValue:
         shape = list(shape_of(inputs[0]))
         shape[dim] = sum(n for x in inputs if isinstance(n := shape_of(x)[dim], int))
-        return self.emit(nd.ConcatenateOp, list(inputs), tensor(element(inputs[0]), tuple(shape)), dim=IntegerAttr(dim, i64))
+        return self.emit(nd.ConcatenateOp, list(inputs), tensor(element_of(inputs[0]), tuple(shape)), dim=IntegerAttr(dim, i64))
 
     # reductions and contractions -----------------------------------------------------------------------------------
 
     def reduce(self, kind: type[Operation], x: SSAValue, dims: Sequence[int]) -> SSAValue:
         shape = tuple(n for k, n in enumerate(shape_of(x)) if k not in dims)
-        return self.emit(kind, [x], tensor(element(x), shape), dims=i64_array(tuple(dims))) if dims else x
+        return self.emit(kind, [x], tensor(element_of(x), shape), dims=i64_array(tuple(dims))) if dims else x
 
     def sum(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
         return self.reduce(nd.ReduceSumOp, x, dims)
@@ -183,7 +195,7 @@ class TensorBuilder:
     def expand(self, x: SSAValue, kind: Attribute, reduced: Sequence[int]) -> SSAValue:
         """Undo a reduction's shape: `x` repeated along the `reduced` dims of `kind`."""
         rank = len(shape_of(kind))
-        return self.broadcast(x, tensor(element(x), shape_of(kind)), [k for k in range(rank) if k not in reduced])
+        return self.broadcast(x, tensor(element_of(x), shape_of(kind)), [k for k in range(rank) if k not in reduced])
 
     def dot_general(
         self,
@@ -208,7 +220,7 @@ class TensorBuilder:
 
     def index_at(self, x: SSAValue, at: SSAValue, dim: int = 0) -> SSAValue:
         shape = shape_of(x)
-        kind = tensor(element(x), shape[:dim] + shape[dim + 1 :])
+        kind = tensor(element_of(x), shape[:dim] + shape[dim + 1 :])
         return self.emit(nd.IndexAtOp, [x, at], kind, dim=IntegerAttr(dim, i64))
 
     def update_at(self, value: SSAValue, into: SSAValue, at: SSAValue, dim: int = 0) -> SSAValue:

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
-from gradir.autodiff.tensors import TensorBuilder, element
-from gradir.dialects.types import shape_of, tensor
+from gradir.autodiff.tensors import TensorBuilder
+from gradir.dialects.types import element_of, shape_of, tensor
 from gradir.ir.builder import Builder
 
 Entry: TypeAlias = "Callable[[Cotangents], None]"
@@ -43,7 +43,7 @@ class Cotangents:
     def get(self, value: SSAValue) -> SSAValue | None:
         """The cotangent in the value's own type, None when nothing has contributed."""
         ct = self._of.get(value)
-        return None if ct is None else self.t.convert(ct, element(value))
+        return None if ct is None else self.t.convert(ct, element_of(value))
 
     def get_or_zeros(self, value: SSAValue) -> SSAValue:
         ct = self.get(value)
@@ -53,7 +53,7 @@ class Cotangents:
         """The cotangent so far, or zeros, in its accumulator type."""
         kind = accumulator_type(value.type)
         ct = self._of.get(value)
-        return self.t.zeros(kind) if ct is None else self.t.convert(ct, element(kind))
+        return self.t.zeros(kind) if ct is None else self.t.convert(ct, element_of(kind))
 
     def set(self, value: SSAValue, ct: SSAValue) -> None:
         self._of[value] = ct
@@ -63,7 +63,7 @@ class Cotangents:
         if value not in self.active:
             return
         old = self._of.get(value)
-        self._of[value] = ct if old is None else self.t.add(old, self.t.convert(ct, element(old)))
+        self._of[value] = ct if old is None else self.t.add(old, self.t.convert(ct, element_of(old)))
 
     def add_at(self, value: SSAValue, at: SSAValue, dim: int, ct: SSAValue) -> None:
         """Accumulate `ct` into the slice `at` of the cotangent: never a full-size zero plus an add."""
@@ -73,5 +73,5 @@ class Cotangents:
         if whole is None:
             self._of[value] = self.t.update_at(ct, self.t.zeros(value.type), at, dim)
             return
-        part = self.t.add(self.t.index_at(whole, at, dim), self.t.convert(ct, element(whole)))
+        part = self.t.add(self.t.index_at(whole, at, dim), self.t.convert(ct, element_of(whole)))
         self._of[value] = self.t.update_at(part, whole, at, dim)

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from gradir.autodiff.activity import TERMINATORS, Activity
 from gradir.autodiff.registry import SKIPPED, VJP, VjpRule
 from gradir.autodiff.reverse.cotangents import Cotangents, Entry
-from gradir.autodiff.tensors import is_float
+from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.upstream import func, scf
 from gradir.ir.builder import Builder
@@ -115,7 +115,7 @@ class Sweep:
                 return
             cts.builder.loc = op.location
             if isinstance(op, nd.IndexAtOp):
-                cts.add_at(op.operand, op.at, op.dim.value.data, ct)
+                cts.add_at(op.operand, op.at, op.number("dim"), ct)
                 return
             for operand, contribution in zip(op.operands, rule(cts.t, op, ct)):
                 if contribution is not None and operand in cts.active:
@@ -130,10 +130,10 @@ class Sweep:
         self.unit.bind(op.results, results)
         new = before.next_op if before is not None else self.block.first_op
         while new is not None:
-            if type(new) not in SKIPPED and not isinstance(new, ad.StopGradientOp) and any(is_float(r.type) for r in new.results):
+            if type(new) not in SKIPPED and not isinstance(new, ad.StopGradientOp) and any(is_differentiable(r.type) for r in new.results):
                 reached = any(v in self.unit.active for v in new.operands)
                 if reached:
-                    self.unit.active.update(r for r in new.results if is_float(r.type))
+                    self.unit.active.update(r for r in new.results if is_differentiable(r.type))
                     self.record(new, self.rule(new))
             new = new.next_op
 

@@ -5,28 +5,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
 from gradir.autodiff.rules.indexing import clamped
-from gradir.autodiff.tensors import TensorBuilder, element
+from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects import nd
-from gradir.dialects.types import shape_of, tensor
+from gradir.dialects.types import element_of, shape_of, tensor
 
 Rule = tuple[Contribution, ...]
-
-
-def axis(op: Any) -> int:
-    return op.dim.value.data
 
 
 @vjp(nd.SoftmaxOp)
 def softmax_vjp(t: TensorBuilder, op: nd.SoftmaxOp, ct: SSAValue) -> Rule:
     """dx = y (ct - sum(ct y)); a row of -inf has y = 0, hence dx = 0"""
-    y, dim = op.result, axis(op)
+    y, dim = op.result, op.number("dim")
     inner = t.expand(t.sum(t.mul_strong(ct, y), [dim]), y.type, [dim])
     return (t.mul_strong(y, t.sub(ct, inner)),)
 
@@ -34,7 +28,7 @@ def softmax_vjp(t: TensorBuilder, op: nd.SoftmaxOp, ct: SSAValue) -> Rule:
 @vjp(nd.LogSoftmaxOp)
 def log_softmax_vjp(t: TensorBuilder, op: nd.LogSoftmaxOp, ct: SSAValue) -> Rule:
     """dx = ct - softmax(x) sum(ct), with softmax(x) = exp(y)"""
-    y, dim = op.result, axis(op)
+    y, dim = op.result, op.number("dim")
     total = t.expand(t.sum(ct, [dim]), y.type, [dim])
     return (t.sub(ct, t.mul_strong(t.unary(nd.ExpOp, y), total)),)
 
@@ -42,7 +36,7 @@ def log_softmax_vjp(t: TensorBuilder, op: nd.LogSoftmaxOp, ct: SSAValue) -> Rule
 @vjp(nd.LogsumexpOp)
 def logsumexp_vjp(t: TensorBuilder, op: nd.LogsumexpOp, ct: SSAValue) -> Rule:
     """dx = softmax(x) ct"""
-    x, dim = op.operand, axis(op)
+    x, dim = op.operand, op.number("dim")
     weights = t.emit(nd.SoftmaxOp, [x], x.type, dim=op.dim)
     return (t.mul_strong(weights, t.expand(ct, x.type, [dim])),)
 
@@ -55,7 +49,7 @@ def cross_entropy_vjp(t: TensorBuilder, op: nd.CrossEntropyOp, ct: SSAValue) -> 
     count = shape_of(x)[last]
     labels = clamped(t, op.operands[1], count) if isinstance(count, int) else op.operands[1]
     weights = t.emit(nd.SoftmaxOp, [x], x.type, dim=softmax_axis(last))
-    classes = tensor(element(labels), shape_of(x))
+    classes = tensor(element_of(labels), shape_of(x))
     hot = t.compare("eq", t.iota(classes, last), t.broadcast(labels, classes, range(last)))
     one, zero = t.full_like(1.0, x), t.full_like(0.0, x)
     difference = t.sub(weights, t.select(hot, one, zero))

@@ -11,27 +11,12 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.tensors import TensorBuilder, element
+from gradir.autodiff.tensors import TensorBuilder, known_sizes
 from gradir.dialects import nd
-from gradir.dialects.types import i64_array, shape_of, tensor
+from gradir.dialects.types import element_of, i64_array, shape_of, tensor
 from gradir.ir.passes import error_at
 
 Rule = tuple[Contribution, ...]
-
-
-def ints(array: Any) -> tuple[int, ...]:
-    return tuple(int(k) for k in array.get_values())
-
-
-def static_shape(op: Any, value: SSAValue) -> tuple[int, ...]:
-    """The sizes of `value`, which this derivative needs to know."""
-    shape = shape_of(value)
-    sizes = tuple(n for n in shape if isinstance(n, int))
-    if len(sizes) != len(shape):
-        raise error_at(
-            op, "this derivative needs static sizes", part="autodiff", code="AD008", expected="static dimensions", found=str(value.type)
-        )
-    return sizes
 
 
 def convolve(
@@ -71,15 +56,15 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
 
     `batch_groups = b` is the same as moving b from the batch into the features and `feature_groups = b`.
     """
-    strides, padding, ld, rd = ints(op.strides), ints(op.padding), ints(op.lhs_dilation), ints(op.rhs_dilation)
-    groups, batch_groups = op.feature_groups.value.data, op.batch_groups.value.data
-    lhs_shape, rhs_shape, out_shape = (static_shape(op, v) for v in (op.lhs, op.rhs, op.result))
+    strides, padding, ld, rd = op.numbers("strides"), op.numbers("padding"), op.numbers("lhs_dilation"), op.numbers("rhs_dilation")
+    groups, batch_groups = op.number("feature_groups"), op.number("batch_groups")
+    lhs_shape, rhs_shape, out_shape = (known_sizes(op, v) for v in (op.lhs, op.rhs, op.result))
     rank = len(strides)
-    lhs, wide = op.lhs, element(ct)  # where y is wider than x and w, the products are taken in its type and rounded once
+    lhs, wide = op.lhs, element_of(ct)  # where y is wider than x and w, the products are taken in its type and rounded once
     if batch_groups > 1:
         lhs = batch_to_features(t, lhs, batch_groups)
         groups = batch_groups
-    _, *space, channels = static_shape(op, lhs)
+    _, *space, channels = known_sizes(op, lhs)
     n, out_space, features = out_shape[0], out_shape[1:-1], out_shape[-1]
     per_in, per_out = channels // groups, features // groups
     window = rhs_shape[:rank]
@@ -96,7 +81,7 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
             low = extent[k] - 1 - padding[2 * k]
             pads += [low, (space[k] - 1) * ld[k] + extent[k] - out_extent[k] - low]
         out = convolve(t, ct, w, strides=ld, padding=tuple(pads), lhs_dilation=strides, rhs_dilation=rd, groups=groups, elem=wide)
-        return t.convert(features_to_batch(t, out, batch_groups, lhs_shape) if batch_groups > 1 else out, element(op.lhs))
+        return t.convert(features_to_batch(t, out, batch_groups, lhs_shape) if batch_groups > 1 else out, element_of(op.lhs))
 
     def by_rhs() -> SSAValue:
         # x[n, .., (g c)] -> x[c, .., (g n)]; ct[n, .., o] -> kernel [.., n, o]; result [c, window, o]
@@ -110,7 +95,7 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
             have = (space[k] - 1) * ld[k] + 1 if space[k] else 0
             pads += [low, (window[k] - 1) * rd[k] + out_extent[k] - low - have]
         out = convolve(t, x, kernel, strides=rd, padding=tuple(pads), lhs_dilation=ld, rhs_dilation=strides, groups=groups, elem=wide)
-        return t.convert(t.transpose(out, (*range(1, rank + 1), 0, rank + 1)), element(op.rhs))
+        return t.convert(t.transpose(out, (*range(1, rank + 1), 0, rank + 1)), element_of(op.rhs))
 
     return (by_lhs, by_rhs)
 
@@ -138,7 +123,7 @@ def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> 
     """sum: each element takes the cotangents of the windows that hold it; max, min: the first extremum of each window does"""
     kind = op.kind.data
     x = op.operand
-    window, strides, padding, dilations = (ints(a) for a in (op.window, op.strides, op.padding, op.dilations))
+    window, strides, padding, dilations = (op.numbers(a) for a in ("window", "strides", "padding", "dilations"))
     if kind == "sum":
         return (lambda: spread(t, op, ct, window, strides, padding, dilations),)
 
@@ -148,7 +133,7 @@ def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> 
     if set(dilations) <= {1}:
         arrays = {"window": op.window, "strides": op.strides, "padding": op.padding}
         return (lambda: t.emit(nd.SelectAndScatterOp, [signed(), ct], x.type, **arrays),)
-    return (lambda: scatter_to_first(t, op, signed(), ct, Windows(window, strides, padding, dilations, static_shape(op, op.result))),)
+    return (lambda: scatter_to_first(t, op, signed(), ct, Windows(window, strides, padding, dilations, known_sizes(op, op.result))),)
 
 
 def spread(
@@ -161,7 +146,7 @@ def spread(
     dilations: tuple[int, ...],
 ) -> SSAValue:
     """The transpose of a windowed sum: a windowed sum of the dilated cotangent."""
-    sizes, outs = static_shape(op, op.operand), static_shape(op, op.result)
+    sizes, outs = known_sizes(op, op.operand), known_sizes(op, op.result)
     low, high = [], []
     for k, n in enumerate(sizes):
         extent = (window[k] - 1) * dilations[k] + 1
@@ -233,7 +218,7 @@ def winners(t: TensorBuilder, op: Any, x: SSAValue, w: Windows) -> tuple[list[tu
 def scatter_to_first(t: TensorBuilder, op: Any, x: SSAValue, ct: SSAValue, w: Windows) -> SSAValue:
     """`ct` of each window placed at its first maximum, for windows that `nd.select_and_scatter` does not describe."""
     positions, flags = winners(t, op, x, w)
-    sizes = static_shape(op, x)
+    sizes = known_sizes(op, x)
     low = w.padding[0::2]
     total, rest = None, ct
     for at, flag in reversed(list(zip(positions, flags))):
@@ -250,8 +235,8 @@ def scatter_to_first(t: TensorBuilder, op: Any, x: SSAValue, ct: SSAValue, w: Wi
 @vjp(nd.SelectAndScatterOp)
 def select_and_scatter_vjp(t: TensorBuilder, op: nd.SelectAndScatterOp, ct: SSAValue) -> Rule:
     """Linear in the source: its cotangent is `ct` at the position that each window chose; the choice itself is constant."""
-    window = ints(op.window)
-    w = Windows(window, ints(op.strides), ints(op.padding), (1,) * len(window), static_shape(op, op.source))
+    window = op.numbers("window")
+    w = Windows(window, op.numbers("strides"), op.numbers("padding"), (1,) * len(window), known_sizes(op, op.source))
 
     def by_source() -> SSAValue:
         positions, flags = winners(t, op, op.operand, w)

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, skip, vjp
-from gradir.autodiff.tensors import TensorBuilder, element, is_float
+from gradir.autodiff.tensors import TensorBuilder, is_differentiable
 from gradir.dialects import nd
+from gradir.dialects.types import element_of
 
 Rule = tuple[Contribution, ...]
 
@@ -236,9 +237,9 @@ def clamp_vjp(t: TensorBuilder, op: nd.ClampOp, ct: SSAValue) -> Rule:
 @vjp(nd.ConvertOp)
 def convert_vjp(t: TensorBuilder, op: nd.ConvertOp, ct: SSAValue) -> Rule:
     """The cotangent is cast to the operand's type; integers on either side have none."""
-    if not is_float(op.operand.type) or isinstance(element(op.result), IntegerType):
+    if not is_differentiable(op.operand.type) or isinstance(element_of(op.result), IntegerType):
         return (None,)
-    return (lambda: t.convert(ct, element(op.operand)),)
+    return (lambda: t.convert(ct, element_of(op.operand)),)
 
 
 for _op in (nd.SignOp, nd.FloorOp, nd.CeilOp):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, i1
+from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.tensors import TensorBuilder
+from gradir.autodiff.tensors import TensorBuilder, known_sizes
 from gradir.dialects import nd
 from gradir.dialects.types import i64_array, shape_of, tensor
 
@@ -22,7 +22,7 @@ def clamped(t: TensorBuilder, indices: SSAValue, size: int) -> SSAValue:
 @vjp(nd.GatherOp)
 def gather_vjp(t: TensorBuilder, op: nd.GatherOp, ct: SSAValue) -> Rule:
     """y[i] = x[clamp(k[i])]: dx = scatter-add of ct at clamp(k)"""
-    dim = op.dim.value.data
+    dim = op.number("dim")
     size = shape_of(op.operand)[dim]
     assert isinstance(size, int)
     at = clamped(t, op.indices, size)
@@ -33,7 +33,7 @@ def gather_vjp(t: TensorBuilder, op: nd.GatherOp, ct: SSAValue) -> Rule:
 @vjp(nd.ScatterAddOp)
 def scatter_add_vjp(t: TensorBuilder, op: nd.ScatterAddOp, ct: SSAValue) -> Rule:
     """The operand takes ct, an update the row that it was added to, 0 if it was dropped"""
-    dim = op.dim.value.data
+    dim = op.number("dim")
     size = shape_of(op.operand)[dim]
     assert isinstance(size, int)
 
@@ -69,26 +69,21 @@ def dynamic_update_slice_vjp(t: TensorBuilder, op: nd.DynamicUpdateSliceOp, ct: 
         return t.emit(nd.DynamicUpdateSliceOp, [ct, t.zeros(op.update.type), *op.starts], ct.type)
 
     def by_update() -> SSAValue:
-        return t.emit(nd.DynamicSliceOp, [ct, *op.starts], op.update.type, sizes=sizes_of(op.update))
+        return t.emit(nd.DynamicSliceOp, [ct, *op.starts], op.update.type, sizes=i64_array(known_sizes(op, op.update)))
 
     return (by_operand, by_update, *(None for _ in op.starts))
-
-
-def sizes_of(value: SSAValue) -> DenseArrayBase:
-    """The static sizes of `value` as an attribute."""
-    return i64_array(tuple(n for n in shape_of(value) if isinstance(n, int)))
 
 
 @vjp(nd.IndexAtOp)
 def index_at_vjp(t: TensorBuilder, op: nd.IndexAtOp, ct: SSAValue) -> Rule:
     """Zeros with ct written at the index; the sweep accumulates into the slice directly instead."""
-    return (t.update_at(ct, t.zeros(op.operand.type), op.at, op.dim.value.data), None)
+    return (t.update_at(ct, t.zeros(op.operand.type), op.at, op.number("dim")), None)
 
 
 @vjp(nd.UpdateAtOp)
 def update_at_vjp(t: TensorBuilder, op: nd.UpdateAtOp, ct: SSAValue) -> Rule:
     """The value takes its slice of ct, the operand the rest."""
-    dim = op.dim.value.data
+    dim = op.number("dim")
     return (
         lambda: t.index_at(ct, op.at, dim),
         lambda: t.update_at(t.zeros(op.value.type), ct, op.at, dim),

@@ -9,31 +9,26 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, i64
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, skip, vjp
-from gradir.autodiff.tensors import TensorBuilder, element
+from gradir.autodiff.tensors import TensorBuilder, known_sizes
 from gradir.dialects import nd
-from gradir.dialects.types import shape_of
-from gradir.ir.passes import error_at
+from gradir.dialects.types import element_of, shape_of
 
 Rule = tuple[Contribution, ...]
-
-
-def reduced_dims(op: Any) -> tuple[int, ...]:
-    return tuple(int(k) for k in op.dims.get_values())
 
 
 @vjp(nd.ReduceSumOp)
 def reduce_sum_vjp(t: TensorBuilder, op: nd.ReduceSumOp, ct: SSAValue) -> Rule:
     """d sum(x) = sum(dx): the cotangent is repeated"""
-    return (t.expand(ct, op.operand.type, reduced_dims(op)),)
+    return (t.expand(ct, op.operand.type, op.numbers("dims")),)
 
 
 def reduce_extremum_vjp(t: TensorBuilder, op: Any, ct: SSAValue) -> Rule:
     """ct / n to each of the n elements that equal the result; NaNs count as equal to a NaN result. n is counted in i64."""
-    x, dims = op.operand, reduced_dims(op)
+    x, dims = op.operand, op.numbers("dims")
     best = t.expand(op.result, x.type, dims)
     equal = t.logical_or(t.compare("eq", x, best), t.is_nan(x))
     count = t.sum(t.convert(equal, i64), dims)
-    elem = element(x)
+    elem = element_of(x)
     wide = f32 if isinstance(elem, Float16Type | BFloat16Type) else elem
     share = t.div(t.convert(ct, wide), t.convert(count, wide))
     return (t.where(equal, t.expand(t.convert(share, elem), x.type, dims)),)
@@ -49,20 +44,10 @@ def reduce_prod_vjp(t: TensorBuilder, op: nd.ReduceProdOp, ct: SSAValue) -> Rule
 
     The scans double their reach each step (Hillis and Steele, 1986): log2(n) steps, never a loop over n.
     """
-    x, dims = op.operand, reduced_dims(op)
-    shape = shape_of(x)
+    x, dims = op.operand, op.numbers("dims")
+    shape = known_sizes(op, x)
     kept = tuple(k for k in range(len(shape)) if k not in dims)
-    sizes = [shape[k] for k in dims]
-    if not all(isinstance(n, int) for n in shape):
-        raise error_at(
-            op,
-            "the derivative of a product needs static sizes",
-            part="autodiff",
-            code="AD008",
-            expected="static dimensions",
-            found=str(x.type),
-        )
-    n = math.prod(s for s in sizes if isinstance(s, int))
+    n = math.prod(shape[k] for k in dims)
     order = (*kept, *dims)
     flat_shape = (*(shape[k] for k in kept), n)
     flat = t.reshape(t.transpose(x, order), flat_shape)

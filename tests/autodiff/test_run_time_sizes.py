@@ -1,0 +1,92 @@
+"""Derivatives of programs with named sizes: dimensions that an op leaves alone may be named, the others are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradir.autodiff.differentiate import Differentiate
+from gradir.errors import GradirError
+from gradir.ir.passes import PassContext
+from gradir.ir.text import parse_module, verify_module
+from gradir.reference import run
+
+
+def named(*sizes: int | str) -> str:
+    """The type of an f32 tensor; a string is the name of a run-time size."""
+    dims = "x".join("?" if isinstance(n, str) else str(n) for n in sizes)
+    names = ", ".join(f'"{n}"' if isinstance(n, str) else '""' for n in sizes)
+    return f"tensor<{dims}xf32, [{names}]>"
+
+
+def gradient(types: list[str], body: str, result: str):
+    """`@f`: the gradients of sum(y * y), where `body` computes %y of type `result` from %x0, %x1, ..."""
+    arguments = ", ".join(f"%x{k}: {t}" for k, t in enumerate(types))
+    values, kinds, wrt = (", ".join(s) for s in ([f"%x{k}" for k in range(len(types))], types, map(str, range(len(types)))))
+    rank = result.count("x") - result.count("xf32") + 1
+    text = f"""
+func.func private @loss({arguments}) -> tensor<f32> {{
+  %zero = nd.constant splat(0.0 : f32) : tensor<f32>
+  {body}
+  %square = nd.mul %y, %y : {result}
+  %sum = nd.reduce_sum %square dims [{", ".join(map(str, range(rank)))}] : {result} -> tensor<f32>
+  return %sum : tensor<f32>
+}}
+func.func @f({arguments}) -> ({kinds}) {{
+  %g:{len(types)} = ad.grad @loss({values}) wrt [{wrt}] : ({kinds}) -> ({kinds})
+  return {", ".join(f"%g#{k}" for k in range(len(types)))} : {kinds}
+}}"""
+    module = parse_module(text, "f.mlir")
+    Differentiate().apply(module, PassContext())
+    verify_module(module)
+    return module
+
+
+X, Y = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+def test_concatenate_leaves_other_dimensions_alone() -> None:
+    x, y, both = named("b", 3), named("b", 4), named("b", 7)
+    module = gradient([x, y], f"%y = nd.concatenate %x0, %x1 dim 1 : {x}, {y} -> {both}", both)
+    dx, dy = run(module, "f", [X, Y])
+    np.testing.assert_array_equal(dx, 2 * X)
+    np.testing.assert_array_equal(dy, 2 * Y)
+
+
+def test_pad_leaves_other_dimensions_alone() -> None:
+    x, y = named("b", 3), named("b", 8)
+    module = gradient([x], f"%y = nd.pad %x0, %zero low [0, 1] high [0, 2] interior [0, 1] : {x}, tensor<f32> -> {y}", y)
+    np.testing.assert_array_equal(run(module, "f", [X])[0], 2 * X)
+
+
+def test_slice_leaves_other_dimensions_alone() -> None:
+    x, y = named("b", 3), named("b", 2)
+    module = gradient([x], f"%y = nd.slice %x0 start [0, 0] limit [-1, 3] stride [1, 2] : {x} -> {y}", y)
+    np.testing.assert_array_equal(run(module, "f", [X])[0], 2 * X * [1, 0, 1])
+
+
+REFUSED = {
+    "concatenate": (
+        [named("b"), "tensor<2xf32>"],
+        f"nd.concatenate %x0, %x1 dim 0 : {named('b')}, tensor<2xf32> -> tensor<?xf32>",
+        "tensor<?xf32>",
+    ),
+    "pad": ([named("b")], f"nd.pad %x0, %zero low [1] high [0] : {named('b')}, tensor<f32> -> tensor<?xf32>", "tensor<?xf32>"),
+    "slice": ([named("b")], f"nd.slice %x0 start [0] limit [2] : {named('b')} -> tensor<2xf32>", "tensor<2xf32>"),
+    "reduce_prod": ([named("b", 2)], f"nd.reduce_prod %x0 dims [1] : {named('b', 2)} -> {named('b')}", named("b")),
+    "dynamic_update_slice": (
+        [named("b"), named("c")],
+        "%i = nd.constant splat(0 : i32) : tensor<i32>\n"
+        f"%y = nd.dynamic_update_slice %x0, %x1, %i : {named('b')}, {named('c')}, tensor<i32> -> {named('b')}",
+        named("b"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_run_time_dimension_that_the_derivative_needs_is_refused(case: str) -> None:
+    types, body, result = REFUSED[case]
+    with pytest.raises(GradirError, match="this derivative needs static sizes") as caught:
+        gradient(types, body if body.startswith("%") else f"%y = {body}", result)
+    assert (caught.value.part, caught.value.code, caught.value.op) == ("autodiff", "AD008", f"nd.{case}")
+    assert "?" in caught.value.found
