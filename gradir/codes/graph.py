@@ -205,4 +205,10 @@ GRAPH: dict[str, Code] = {
         next_step="use `gradir.cond`, `gradir.where`, `gradir.fori_loop`, `gradir.while_loop` or `gradir.scan`, or run the function under "
         "`with gradir.eager():`.",
     ),
+    "GR112": graph(
+        "no size",
+        meaning="Sizes are whole numbers from 0; strides, windows, dilations and groups are whole numbers from 1; axes are whole numbers.",
+        cause="the result of a true division (`n / 2`), a negative difference, or a string.",
+        next_step="compute it with `//`, and compare with what the message expects.",
+    ),
 }

@@ -50,7 +50,7 @@ def layer_norm(x: Any, scale: Any, bias: Any, eps: float = 1e-5) -> Array:
     """(x - mean) / sqrt(var + eps) * scale + bias over the last dimension"""
     x = _float(x)
     scale, bias = (broadcast_to(as_array(v, x.dtype), x.shape[-1:]) for v in (scale, bias))
-    return apply(nd.LayerNormOp, [x, scale, bias], x.type, eps=FloatAttr(eps, f64))
+    return apply(nd.LayerNormOp, [x, scale, bias], x.type, eps=FloatAttr(float(eps), f64))
 
 
 def cross_entropy(logits: Any, labels: Any) -> Array:

@@ -13,7 +13,10 @@ from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import divide
 from gradir.frontends.python.operands import as_array, broadcast_shapes, broadcast_to, common_dtype, with_shape
 from gradir.frontends.python.shape import reshape
+from gradir.frontends.python.sizes import axis_of, pairs, sizes, whole
 from gradir.frontends.python.trace import apply, user_error
+
+WINDOW_KINDS = tuple(kind.value for kind in nd.WindowKind)
 
 
 def dot_general(
@@ -22,7 +25,15 @@ def dot_general(
     """Sum of products over the contracted dimensions; result dims: batch, free of lhs, free of rhs"""
     dtype = common_dtype(lhs, rhs)
     a, b = as_array(lhs, dtype), as_array(rhs, dtype)
-    (lc, rc), (lb, rb) = contract, batch
+    (lc, rc), (lb, rb) = ((tuple(axis_of(k, x.ndim) for k in axes) for x, axes in zip((a, b), pair)) for pair in (contract, batch))
+    if len(lc) != len(rc) or len(lb) != len(rb):
+        raise user_error(
+            "dot_general: axes do not pair",
+            code="GR001",
+            op="nd.dot_general",
+            expected="as many of lhs as of rhs",
+            found=f"{contract}, {batch}",
+        )
     for x, y in (*zip(lc, rc), *zip(lb, rb)):
         if a.shape[x] != b.shape[y]:
             raise user_error(
@@ -84,11 +95,11 @@ def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 
     """Contract the named axes (or the last and first `axes`)"""
     a, b = as_array(x), as_array(y)
     pair = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))) if isinstance(axes, int) else axes
-    return dot_general(a, b, (tuple(k % a.ndim for k in pair[0]), tuple(k % b.ndim for k in pair[1])))
+    return dot_general(a, b, (tuple(axis_of(k, a.ndim) for k in pair[0]), tuple(axis_of(k, b.ndim) for k in pair[1])))
 
 
 def _per_dim(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
-    out = (value,) * rank if isinstance(value, int) else tuple(value)
+    out = (whole(name, value, 1),) * rank if not isinstance(value, Sequence) else sizes(name, value, 1)
     if len(out) != rank:
         raise user_error(f"{name} needs one number per spatial dimension", code="GR001", expected=str(rank), found=str(value))
     return out
@@ -99,8 +110,7 @@ def _padding(
 ) -> tuple[int, ...]:
     """Flat (low, high) per dimension. SAME: ceil(size / stride) outputs, the extra element at the high end."""
     if not isinstance(padding, str):
-        pairs = [(p, p) if isinstance(p, int) else tuple(p) for p in padding]
-        return tuple(k for p in pairs for k in p)
+        return tuple(k for pair in pairs("padding", padding, len(window), "GR105") for k in pair)
     if padding.upper() == "VALID":
         return (0, 0) * len(sizes)
     if padding.upper() != "SAME":
@@ -124,6 +134,7 @@ def conv(
     dtype = common_dtype(x, w)
     a, b = as_array(x, dtype), as_array(w, dtype)
     rank = a.ndim - 2
+    groups = whole("groups", groups, 1)
     if b.ndim != a.ndim or rank < 1 or a.shape[-1] != b.shape[-2] * groups:
         raise user_error(
             "conv: shapes do not fit",
@@ -155,6 +166,9 @@ def reduce_window(x: Any, kind: str, window: Sequence[int], strides: Sequence[in
     """max, min or sum over windows of every dimension; padding is the identity"""
     x = as_array(x)
     ones = (1,) * x.ndim
+    window, strides = _per_dim("window", window, x.ndim), _per_dim("strides", strides, x.ndim)
+    if kind not in WINDOW_KINDS:
+        raise user_error("unknown kind of window", code="GR112", op="nd.reduce_window", expected=", ".join(WINDOW_KINDS), found=repr(kind))
     pads = _padding(padding, x.shape, window, strides, ones)
     shape = tuple(max(0, (n + pads[2 * k] + pads[2 * k + 1] - window[k]) // strides[k] + 1) for k, n in enumerate(x.shape))
     return apply(

@@ -20,6 +20,7 @@ from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.shape import stack
+from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import STATE, current, into, python_location, ssa, tracing, user_error
 
 INDEX = IndexType()
@@ -33,7 +34,7 @@ def _index(n: int) -> SSAValue:
 def _to_index(x: Any) -> SSAValue:
     """A loop bound: a Python integer, or a rank-0 integer array."""
     if not isinstance(x, Array):
-        return _index(int(x))
+        return _index(whole("a loop bound", x))
     if x.ndim != 0 or x.dtype.kind not in "iu":
         raise user_error("a loop bound must be a rank-0 integer", code="GR106", op="scf.for", expected="an integer", found=str(x.type))
     _, builder = current()
@@ -119,7 +120,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     function = STATE.function
     if function is None or function.recording:
         state = init
-        for i in range(int(lower), int(upper)):
+        for i in range(*(whole("a loop bound", bound) for bound in (lower, upper))):
             state = body(as_array(np.int32(i)), state)
         return state
     carried, structure = _arrays(init)
@@ -177,8 +178,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
         raise user_error(
             "scan: leading sizes differ", code="GR001", op="scf.for", expected="one length", found=str(sorted(map(str, sizes)))
         )
-    trips = length if length is not None else sizes.pop()
-    assert trips is not None
+    trips = whole("the length of a scan", length if length is not None else sizes.pop(), 0)
     function = STATE.function
     if function is None or function.recording:
         carry, ys = init, []

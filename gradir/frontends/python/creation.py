@@ -13,8 +13,9 @@ from gradir.dialects.types import element_type, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.elementwise import equal
-from gradir.frontends.python.operands import as_array, astype, broadcast_to
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, supported_dtype
 from gradir.frontends.python.shape import expand_dims
+from gradir.frontends.python.sizes import axis_of, sizes, whole
 from gradir.frontends.python.trace import apply, constant
 
 
@@ -25,17 +26,12 @@ def asarray(x: Any, dtype: Any = None) -> Array:
 
 def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Array:
     """Filled with one value"""
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    wanted = sizes("a size", shape)
     if isinstance(value, Array):
-        return broadcast_to(value if dtype is None else astype(value, dtype), sizes)
-    elem = (
-        np.dtype(dtype)
-        if dtype is not None
-        else promotion.weak_dtype(value)
-        if isinstance(value, bool | int | float)
-        else np.asarray(value).dtype
-    )
-    return constant(np.broadcast_to(np.asarray(value, elem), sizes))
+        return broadcast_to(value if dtype is None else astype(value, dtype), wanted)
+    if dtype is None:
+        dtype = promotion.weak_dtype(value) if is_scalar(value) else np.asarray(value).dtype
+    return constant(np.broadcast_to(np.asarray(value, supported_dtype(dtype)), wanted))
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
@@ -62,16 +58,17 @@ def ones_like(x: Any) -> Array:
 
 def arange(n: int, dtype: Any = np.int32) -> Array:
     """0, 1, .. n-1"""
-    return iota((n,), 0, dtype)
+    return iota((whole("the length", n, 0),), 0, dtype)
 
 
 def iota(shape: Sequence[int], axis: int, dtype: Any = np.int32) -> Array:
     """The position along `axis`"""
-    return apply(nd.IotaOp, [], tensor(element_type(np.dtype(dtype)), tuple(shape)), dim=IntegerAttr(axis % len(shape), i64))
+    wanted = sizes("a size", shape)
+    return apply(nd.IotaOp, [], tensor(element_type(supported_dtype(dtype)), wanted), dim=IntegerAttr(axis_of(axis, len(wanted)), i64))
 
 
 def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Array:
     """1 at the label, 0 elsewhere, in a new last dimension; a label out of range gives a row of 0"""
     labels = as_array(labels)
-    shape = (*labels.shape, classes)
+    shape = (*labels.shape, whole("the number of classes", classes, 0))
     return astype(equal(broadcast_to(expand_dims(labels, labels.ndim), shape), iota(shape, len(shape) - 1, labels.dtype)), dtype)

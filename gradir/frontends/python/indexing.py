@@ -14,6 +14,7 @@ from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import add, less, where
 from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, normalize_axes, with_shape
 from gradir.frontends.python.shape import flip, reshape, slice_
+from gradir.frontends.python.sizes import sizes as whole_sizes, whole
 from gradir.frontends.python.trace import apply, user_error
 
 
@@ -42,8 +43,8 @@ def _wrapped(at: Array, size: int) -> Array:
 def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Array:
     """A window of static size at a run-time start, clamped so that it fits"""
     x = as_array(x)
-    at = [_start(s) for s in starts]
-    return apply(nd.DynamicSliceOp, [x, *at], with_shape(x, tuple(sizes)), sizes=i64_array(tuple(sizes)))
+    at, shape = [_start(s) for s in starts], whole_sizes("a size", sizes)
+    return apply(nd.DynamicSliceOp, [x, *at], with_shape(x, shape), sizes=i64_array(shape))
 
 
 def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Array:
@@ -72,6 +73,8 @@ def getitem(x: Array, index: Any) -> Array:
 
 def _expand(x: Array, items: tuple[Any, ...]) -> list[Any]:
     """Ellipsis and missing trailing dimensions spelled out."""
+    if sum(1 for i in items if i is Ellipsis) > 1:
+        raise user_error("two ellipses in one index", code="GR104", expected="at most one '...'", found=str(len(items)) + " items")
     used = sum(1 for i in items if i is not None and i is not Ellipsis)
     if used > x.ndim:
         raise user_error("too many indices", code="GR104", expected=f"at most {x.ndim}", found=str(used))
@@ -131,8 +134,10 @@ def _getitem(x: Array, items: list[Any]) -> Array:
 
 
 def _slice(item: slice, n: int) -> tuple[int, int, int]:
-    parts = [p.__index__() if p is not None else None for p in (item.start, item.stop, item.step)]
-    return slice(*parts).indices(n)
+    start, stop, step = (None if part is None else whole("a bound of a slice", part) for part in (item.start, item.stop, item.step))
+    if step == 0:
+        raise user_error("the step of a slice is 0", code="GR112", expected="a step other than 0", found="0")
+    return slice(start, stop, step).indices(n)
 
 
 def _assemble(

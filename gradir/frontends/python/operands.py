@@ -11,6 +11,7 @@ from gradir.dialects import nd
 from gradir.dialects.types import element_type, i64_array, shape_of, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.sizes import axis_of
 from gradir.frontends.python.trace import apply, constant, user_error
 
 Scalar = bool | int | float
@@ -26,19 +27,22 @@ def as_array(x: Any, dtype: np.dtype[Any] | None = None) -> Array:
     if isinstance(x, Array):
         return x if dtype is None or x.dtype == dtype else astype(x, dtype)
     if is_scalar(x):
-        return constant(x, dtype or promotion.weak_dtype(x))
-    if isinstance(x, np.ndarray | np.generic | list | tuple):
-        data = np.asarray(x)
         try:
-            element_type(data.dtype)
-        except KeyError:
+            return constant(x, dtype or promotion.weak_dtype(x))
+        except OverflowError:
             raise user_error(
-                f"no tensor holds elements of type {data.dtype}",
+                f"the number {x} does not fit into {dtype or promotion.weak_dtype(x)}",
                 code="GR103",
-                expected="bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64",
-                found=str(data.dtype),
+                expected="a number that the array's type holds",
+                found=str(x)[:40],
+                hint="convert the array to a wider type with astype, or pass a numpy scalar",
             ) from None
-        made = constant(data)
+    if isinstance(x, np.ndarray | np.generic | list | tuple):
+        try:
+            data = np.asarray(x)
+        except ValueError as error:
+            raise user_error("a ragged list is not an array", code="GR103", expected="rows of equal lengths", found=str(error)) from None
+        made = constant(data.astype(supported_dtype(data.dtype), copy=False))
         return made if dtype is None else astype(made, dtype)
     if hasattr(x, "__array__"):
         return as_array(np.asarray(x), dtype)
@@ -50,10 +54,25 @@ def as_array(x: Any, dtype: np.dtype[Any] | None = None) -> Array:
     )
 
 
+def supported_dtype(dtype: Any) -> np.dtype[Any]:
+    """What `numpy.dtype` makes of `dtype` (and "bfloat16"); GradirError GR103 if no tensor has such elements."""
+    try:
+        found = promotion.BFLOAT16 if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype)
+        element_type(found)
+    except (KeyError, TypeError):
+        raise user_error(
+            f"no tensor holds elements of type {dtype}",
+            code="GR103",
+            expected="bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64",
+            found=str(dtype),
+        ) from None
+    return found
+
+
 def astype(x: Any, dtype: Any) -> Array:
     """Elements converted; docs/numerics.md "Types and rounding" says how."""
     x = as_array(x)
-    elem = element_type(np.dtype(dtype) if not isinstance(dtype, str) or dtype != "bfloat16" else promotion.BFLOAT16)
+    elem = element_type(supported_dtype(dtype))
     return x if elem == x.type.element_type else apply(nd.ConvertOp, [x], tensor(elem, shape_of(x.type)))
 
 
@@ -83,7 +102,7 @@ def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
             raise user_error(
                 f"{name}: shapes do not broadcast: {' and '.join(map(str, shapes))} differ in dimension -{k}",
                 code="GR001",
-                op=f"nd.{name}",
+                op=f"gradir.{name}",
                 expected="equal sizes, or 1",
                 found=" and ".join(map(str, sorted(big))),
             )
@@ -132,11 +151,8 @@ def normalize_axes(x: Array, axis: int | tuple[int, ...] | None) -> tuple[int, .
     """Non-negative, sorted axes; None means all."""
     if axis is None:
         return tuple(range(x.ndim))
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    for a in axes:
-        if not -x.ndim <= a < x.ndim:
-            raise user_error(f"axis {a} is out of range", code="GR104", expected=f"-{x.ndim} to {x.ndim - 1}", found=str(a))
-    out = tuple(sorted(a % x.ndim for a in axes))
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    out = tuple(sorted(axis_of(a, x.ndim) for a in axes))
     if len(set(out)) != len(out):
         raise user_error("an axis is named twice", code="GR104", expected="distinct axes", found=str(axes))
     return out

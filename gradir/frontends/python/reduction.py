@@ -47,14 +47,14 @@ def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """Largest element, NaN if there is one; ties share the derivative"""
     x = as_array(x)
     _not_empty("max", x, axis)
-    return _reduce(nd.ReduceMaxOp, x, axis, keepdims)
+    return _reduce(nd.ReduceAnyOp if promotion.is_bool(x.dtype) else nd.ReduceMaxOp, x, axis, keepdims)
 
 
 def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """Smallest element, NaN if there is one; ties share the derivative"""
     x = as_array(x)
     _not_empty("min", x, axis)
-    return _reduce(nd.ReduceMinOp, x, axis, keepdims)
+    return _reduce(nd.ReduceAllOp if promotion.is_bool(x.dtype) else nd.ReduceMinOp, x, axis, keepdims)
 
 
 def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from gradir.dialects import nd
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.operands import as_array, broadcast_to, common_dtype, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.sizes import axis_of, pairs, sizes, whole
 from gradir.frontends.python.trace import apply, user_error
 
 
 def reshape(x: Any, *shape: Any) -> Array:
     """The same elements in row-major order; one size may be -1"""
     x = as_array(x)
-    sizes = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
-    if sizes.count(-1) == 1:
-        known = int(np.prod([n for n in sizes if n != -1], dtype=np.int64))
-        sizes[sizes.index(-1)] = x.size // known if known else 0
-    if int(np.prod(sizes, dtype=np.int64)) != x.size or any(n < 0 for n in sizes):
+    wanted = list(sizes("a size", shape[0] if len(shape) == 1 else shape, None))
+    if wanted.count(-1) == 1:
+        known = math.prod(n for n in wanted if n != -1)
+        wanted[wanted.index(-1)] = x.size // known if known else 0
+    if math.prod(wanted) != x.size or any(n < 0 for n in wanted):
         raise user_error(
             "reshape changes the number of elements", code="GR001", op="nd.reshape", expected=f"{x.size} elements", found=str(tuple(shape))
         )
-    return x if tuple(sizes) == x.shape else apply(nd.ReshapeOp, [x], with_shape(x, tuple(sizes)))
+    return x if tuple(wanted) == x.shape else apply(nd.ReshapeOp, [x], with_shape(x, tuple(wanted)))
 
 
 def flatten(x: Any) -> Array:
@@ -37,7 +38,7 @@ def flatten(x: Any) -> Array:
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Array:
     """Result dimension k is operand dimension axes[k]; reversed by default"""
     x = as_array(x)
-    perm = tuple(range(x.ndim))[::-1] if axes is None else tuple(a % x.ndim for a in axes)
+    perm = tuple(range(x.ndim))[::-1] if axes is None else tuple(axis_of(a, x.ndim) for a in axes)
     if sorted(perm) != list(range(x.ndim)):
         raise user_error(
             "transpose needs every axis once",
@@ -55,14 +56,15 @@ def swapaxes(x: Any, a: int, b: int) -> Array:
     """Exchange two dimensions"""
     x = as_array(x)
     perm = list(range(x.ndim))
-    perm[a % x.ndim], perm[b % x.ndim] = perm[b % x.ndim], perm[a % x.ndim]
+    a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
+    perm[a], perm[b] = b, a
     return transpose(x, perm)
 
 
 def expand_dims(x: Any, axis: int) -> Array:
     """A new dimension of size 1"""
     x = as_array(x)
-    at = axis % (x.ndim + 1)
+    at = axis_of(axis, x.ndim + 1)
     return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
 
 
@@ -73,13 +75,15 @@ def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Array:
     return reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes))
 
 
-def broadcast(x: Any, shape: Sequence[int]) -> Array:
+def broadcast(x: Any, shape: int | Sequence[int]) -> Array:
     """Repeat along new and size-1 dimensions"""
-    return broadcast_to(as_array(x), tuple(shape))
+    return broadcast_to(as_array(x), sizes("a size", shape))
 
 
 def concatenate(arrays: Sequence[Any], axis: int = 0) -> Array:
     """Join along an existing dimension"""
+    if not arrays:
+        raise user_error("concatenate: no arrays", code="GR001", op="nd.concatenate", expected="at least one", found="none")
     dtype = common_dtype(*arrays)
     inputs = [as_array(a, dtype) for a in arrays]
     first = inputs[0]
@@ -108,7 +112,7 @@ def split(x: Any, parts: int, axis: int = 0) -> list[Array]:
     """Equal parts along a dimension"""
     x = as_array(x)
     (dim,) = normalize_axes(x, axis)
-    if x.shape[dim] % parts:
+    if x.shape[dim] % whole("the number of parts", parts, 1):
         raise user_error("split: sizes do not divide", code="GR001", expected=f"a multiple of {parts}", found=str(x.shape[dim]))
     n = x.shape[dim] // parts
     out: list[Array] = []
@@ -137,8 +141,8 @@ def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Array:
 def pad(x: Any, widths: Any, value: Any = 0) -> Array:
     """Constant padding; `widths` is (low, high) per dimension, negative removes"""
     x = as_array(x)
-    pairs = [(w, w) if isinstance(w, int) else tuple(w) for w in ([widths] * x.ndim if isinstance(widths, int) else widths)]
-    low, high = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
+    rows = pairs("pad", [widths] * x.ndim if isinstance(widths, int) else widths, x.ndim, "GR112")
+    low, high = tuple(row[0] for row in rows), tuple(row[1] for row in rows)
     shape = tuple(n + lo + hi for n, lo, hi in zip(x.shape, low, high))
     fill = as_array(value, x.dtype) if is_scalar(value) else as_array(value)
     arrays = {"low": i64_array(low), "high": i64_array(high), "interior": i64_array((0,) * x.ndim)}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.types import element_type, numpy_dtype, shape_of, tensor
 from gradir.errors import GradirError
@@ -185,7 +186,10 @@ def evaluate(
     """The op's own meaning on concrete values."""
     block = Block(arg_types=[x.type for x in operands])
     op: Any = kind.create(operands=list(block.args), result_types=[result], properties=properties)
-    op.verify_()
+    try:
+        op.verify_()
+    except VerifyException as error:
+        raise user_error(str(error), code="GR011", op=op.name, found=", ".join(str(x.type) for x in operands)) from None
     return np.asarray(op.evaluate(*(x.concrete for x in operands)), numpy_dtype(result.element_type))
 
 

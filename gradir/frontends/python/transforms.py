@@ -14,6 +14,7 @@ from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
 
 
@@ -96,7 +97,7 @@ def differentiated_arguments(
     for child in structure.children:
         starts.append(starts[-1] + child.leaves)
     wrt: list[int] = []
-    for n in numbers:
+    for n in (whole("an element of argnums", n) for n in numbers):
         if not -len(args) <= n < len(args):
             raise user_error(
                 f"argnums names argument {n}", code="GR104", op="ad.value_and_grad", expected=f"0 to {len(args) - 1}", found=str(n)
