@@ -7,8 +7,10 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import gradir
 from gradir.tools import main as tools
 from gradir.tools.docs_page import GENERATORS
 
@@ -68,6 +70,30 @@ def test_readme_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {}
     exec(compile(block, "README.md", "exec"), names)
     assert names["w"].shape == (3, 2) and float(names["value"]) == 1.0  # type: ignore[attr-defined, arg-type]
+
+
+def test_python_of_the_manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The blocks of the pages on Python and on the runtime run as they stand, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path / "cache"))
+    shapes = {"x": (128, 784), "w": (784, 512), "b": (512,)}
+    names: dict[str, object] = {"np": np, "gd": gradir, "text": (ROOT / "examples" / "layer.mlir").read_text()}
+    names |= {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    for page in ("python.md", "runtime.md"):
+        for block in blocks(DOCS / page, "python"):
+            exec(compile(block, page, "exec"), names)
+    assert "nd.tanh" in capsys.readouterr().out and (names["y"] == 785).all()  # type: ignore[attr-defined]
+    assert (tmp_path / "f.gradir").exists() and (tmp_path / "layer.gradir").exists()
+
+
+def test_plugin_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT / "examples" / "plugin")
+    commands = [line[2:] for line in blocks(Path("README.md"), "console")[0].splitlines()]
+    assert len(commands) == 3
+    for command in commands:
+        tool, *arguments = shlex.split(command)
+        assert tools.run([tool.removeprefix("gradir-"), *arguments]) == 0, capsys.readouterr().err
+    assert "f32=0.8\n" in capsys.readouterr().out
 
 
 def test_readme_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ def load_file(path: str) -> ModuleType:
     """Import the plugin file `path` under the module name `gradir_plugin_<stem>`; GradirError GR036 if that fails."""
     name = "gradir_plugin_" + Path(path).stem.replace("-", "_")
     known = sys.modules.get(name)
-    if known is not None and known.__file__ == path:  # a second tool in one process
+    if known is not None and known.__file__ == os.path.abspath(path):  # a second tool in one process
         return known
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not os.path.isfile(path):

@@ -1,6 +1,6 @@
 """`gradir-run`: run a function of a module, or of a saved artefact, on arrays given on the command line.
 
-With `--target=runtime` neither xDSL nor the compiler is imported.
+A saved artefact runs without xDSL and without the compiler.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradir.errors import GradirError
+from gradir.runtime.artefact import MAGIC
 from gradir.tools.arrays import Array, read_array, show_array
 from gradir.tools.plugins import load_file, load_installed
 from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
@@ -36,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
     except GradirError as error:
         return _fail(error, USAGE)
     try:
-        runner = _TARGETS[args.target](args)
+        runner = _TARGETS["runtime" if args.target == "cpu" and _is_artefact(args.file) else args.target](args)
         results = runner(inputs)
     except GradirError as error:
         return _fail(error, DIAGNOSED)
@@ -75,6 +76,13 @@ def _fail(error: Exception, code: int) -> int:
     return code
 
 
+def _is_artefact(path: str) -> bool:
+    if path == "-":
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def _on_runtime(args: argparse.Namespace) -> Runner:
     from gradir.runtime import load  # the runtime's loader (llvmlite), not needed by the reference
 
@@ -92,7 +100,7 @@ def _on_cpu(args: argparse.Namespace) -> Runner:
 
 def _on_reference(args: argparse.Namespace) -> Runner:
     from gradir.driver.evaluate import evaluate_level1  # the compiler: a saved artefact runs without it
-    from gradir.driver.signatures import public_functions
+    from gradir.ir.structure import public_functions
 
     module = _module(args)
     entry = _entry([function.sym_name.data for function in public_functions(module)], args.entry)

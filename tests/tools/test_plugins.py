@@ -35,6 +35,13 @@ def test_register_function_is_called(tmp_path: Path) -> None:
     assert module.calls == [1] and module.__name__ == "gradir_plugin_my_plugin"
 
 
+def test_one_file_is_loaded_once_however_its_path_is_spelt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "twice.py"
+    path.write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert load_file(str(path)) is load_file("twice.py")
+
+
 @pytest.mark.parametrize(("text", "found"), [("1 / 0", "ZeroDivisionError: division by zero"), ("def f(:", "SyntaxError")])
 def test_a_plugin_that_raises_is_named(tmp_path: Path, text: str, found: str) -> None:
     path = tmp_path / "broken.py"

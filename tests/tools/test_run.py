@@ -62,7 +62,8 @@ def test_npy_input_and_bench(tmp_path: Path, capsys: Capture) -> None:
     assert out == "2x3xf32=2.0\n" and "3 runs: fastest" in err
 
 
-def test_artefact_runs_without_the_compiler(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flags", [[], ["--target=runtime"]])
+def test_artefact_runs_without_the_compiler(tmp_path: Path, flags: list[str]) -> None:
     from gradir.driver.compile import compile_module
 
     artefact = tmp_path / "add.gradir"
@@ -71,7 +72,7 @@ def test_artefact_runs_without_the_compiler(tmp_path: Path) -> None:
         "import sys; from gradir.tools.run import run; code = run(sys.argv[1:]); "
         "print(code, [m for m in sys.modules if m.startswith(('xdsl', 'gradir.dialects', 'gradir.driver.compile', 'gradir.lowering'))])"
     )
-    arguments = [str(artefact), "--target=runtime", "--input=2x3xf32=1.5", "--input=2x3xf32=2"]
+    arguments = [str(artefact), *flags, "--input=2x3xf32=1.5", "--input=2x3xf32=2"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
     assert done.stdout == "2x3xf32=3.5\n0 []\n", done.stderr
 
