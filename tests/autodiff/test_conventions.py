@@ -140,6 +140,12 @@ def test_zero_trip_loop_is_the_identity(gradient: Any) -> None:
     assert gradient(lambda x: gd.fori_loop(0, 0, lambda i, s: s * 0.0, x), 3.0) == 1
 
 
+def test_without_a_trip_a_value_that_the_body_replaces_passes_on(gradient: Any) -> None:
+    f = lambda x, n: gd.sin(gd.fori_loop(2, n, lambda i, s: gd.full((), 2.0, np.float32), x))
+    for n, expected in ((1, np.cos(0.3)), (2, np.cos(0.3)), (3, 0)):
+        np.testing.assert_allclose(gradient(f, 0.3, np.asarray(n, np.int32)), expected, rtol=1e-6)
+
+
 def test_branch_in_a_loop(gradient: Any) -> None:
     """Loop + cond, 130 trips, odd trips *1.001."""
     step = lambda i, s: gd.cond(i % 2 == 1, lambda s: s * 1.001, lambda s: s, s)

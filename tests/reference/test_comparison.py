@@ -50,6 +50,13 @@ def test_transcendental_tolerance_is_some_ulps(name: str) -> None:
     assert compare(expected, (expected.value * np.float32(1 + 3e-5)).astype(np.float32)) is not None
 
 
+def test_every_one_of_very_many_rounded_elements_has_a_tolerance() -> None:
+    """The errors of a square and of its root cancel in all the runs for some elements; those are not exact for that."""
+    x = np.abs(RNG.standard_normal(20_000)).astype(np.float32)
+    expected = expected_of("%s = nd.mul %0, %0 : {v}\n%r = nd.sqrt %s : {v}".format(v="tensor<20000xf32>"), "tensor<20000xf32>", x)
+    assert (expected.tolerance >= 2.0**-22 * expected.value).all()
+
+
 def test_sum_tolerance_follows_the_terms_and_not_the_result() -> None:
     x = np.array([1e6, -1e6, 1.5] * 10, np.float32) + np.float32(0.1)
     expected = expected_of("%r = nd.reduce_sum %0 dims [0] : tensor<30xf32> -> tensor<f32>", "tensor<30xf32>", x, result="tensor<f32>")
