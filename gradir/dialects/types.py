@@ -142,6 +142,17 @@ def i64_attr(value: int) -> IntegerAttr[Any]:
     return IntegerAttr(value, i64)
 
 
+def reassociation(groups: Iterable[Iterable[int]]) -> ArrayAttr[Any]:
+    """`[[0, 1], [2]]`: which dimensions a collapse joins, or an expansion splits."""
+    return ArrayAttr([ArrayAttr([i64_attr(dim) for dim in group]) for group in groups])
+
+
+def groups_of(attribute: Attribute) -> list[tuple[int, ...]]:
+    """The numbers of a reassociation."""
+    rows = cast("ArrayAttr[ArrayAttr[IntegerAttr[Any]]]", attribute)
+    return [tuple(dim.value.data for dim in group) for group in rows]
+
+
 @lru_cache(maxsize=1 << 12)
 def ints(array: Attribute) -> tuple[int, ...]:
     """The numbers of an `array<i64: ...>`."""

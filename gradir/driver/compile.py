@@ -19,9 +19,10 @@ from gradir.driver.lower import collector_paused, read, run_passes
 from gradir.driver.pipelines import ROAD, OptionValue
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
-from gradir.driver.signatures import arena_bytes, public_functions, signature_of
+from gradir.driver.signatures import arena_bytes, signature_of
 from gradir.driver.versions import toolchain, versions
 from gradir.errors import GradirError
+from gradir.ir.structure import public_functions
 from gradir.ir.text import print_module, verify_module
 from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLine, Target
 from gradir.runtime.module import Module

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
-    ModuleOp,
     Signedness,
     TensorType,
 )
@@ -25,15 +24,11 @@ from gradir.dialects.nd import BindOp
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
-from gradir.ir.passes import error_at, single_block
+from gradir.ir.passes import error_at
+from gradir.ir.structure import single_block
 from gradir.runtime.manifest import Dim, FunctionSpec, TensorSpec
 
 _FLOATS: dict[type[Attribute], str] = {Float64Type: "f64", Float32Type: "f32", Float16Type: "f16", BFloat16Type: "bf16"}
-
-
-def public_functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions with a body that callers outside may use."""
-    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks and _is_public(op)]
 
 
 def signature_of(function: FuncOp) -> FunctionSpec:
@@ -142,7 +137,3 @@ def _no_array(function: FuncOp, name: str, kind: Attribute) -> GradirError:
 def _mark(function: FuncOp, name: str) -> int | None:
     value = function.attributes.get(name)
     return value.value.data if isinstance(value, IntegerAttr) else None
-
-
-def _is_public(function: FuncOp) -> bool:
-    return function.sym_visibility is None or function.sym_visibility.data == "public"

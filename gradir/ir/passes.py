@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from gradir.errors import GradirError, Part
 from gradir.ir.locations import parts, position
@@ -66,20 +65,4 @@ def error_at(
         expected=expected,
         found=found,
         hint=hint,
-    )
-
-
-def single_block(function: FuncOp) -> Block:
-    """The body of a function above the target level: one block, control flow in regions. Raises GradirError GR063."""
-    blocks = function.body.blocks
-    if len(blocks) == 1:
-        return function.body.block
-    raise error_at(
-        function,
-        "has several blocks" if blocks else "has no body",
-        part="graph",
-        code="GR063",
-        expected="a body of one block; branches and loops are `scf` ops",
-        found=f"{len(blocks)} blocks",
-        hint="write the control flow with scf.if, scf.for or scf.while" if blocks else "define the function in this module",
     )

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import location_text
+from gradir.ir.structure import public_functions
 from gradir.reference.compare import Expectation, compare, expectations, unstable_share
 from gradir.reference.inputs import generate, has_run_time_sizes
 from gradir.reference.run import input_types, run
@@ -120,12 +121,6 @@ def check_semantics(before: ModuleOp, after: ModuleOp, *, pass_name: str = "afte
     checker = SemanticsChecker(seed, samples)
     checker.start(before)
     return checker.after(pass_name, after)
-
-
-def public_functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions that callers outside the module see."""
-    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
-    return [op for op in functions if op.body.blocks and (op.sym_visibility is None or op.sym_visibility.data == "public")]
 
 
 def producer(function: FuncOp, result: int) -> Operation | None:

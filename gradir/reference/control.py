@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from gradir.dialects.upstream import cf, scf
 from gradir.dialects.upstream.func import CallOp
-from gradir.ir.passes import single_block
+from gradir.ir.structure import single_block
 from gradir.reference.buffers import Race, check_call
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.sizes import named_sizes

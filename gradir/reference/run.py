@@ -16,7 +16,8 @@ from xdsl.ir import Attribute
 
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
-from gradir.ir.passes import error_at, single_block
+from gradir.ir.passes import error_at
+from gradir.ir.structure import single_block
 from gradir.reference.buffers import View, allocate, check_type, holding, read
 from gradir.reference.machine import Machine, Value, Watcher
 from gradir.reference.sizes import named_sizes

@@ -22,6 +22,7 @@ from gradir.dialects import nd
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import arith, scf
 from gradir.ir.builder import Builder
+from gradir.ir.structure import block_of
 
 
 @dataclass
@@ -49,7 +50,7 @@ def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
     on = [k for k, r in enumerate(op.results) if r in unit.activity]
     captured = list(
         dict.fromkeys(
-            v for forward, _, ys in copies for v in [*free_in_block(forward), *ys] if v in unit.active and not _inside(v, forward)
+            v for forward, _, ys in copies for v in [*free_in_block(forward), *ys] if v in unit.active and block_of(v) is not forward
         )
     )
 
@@ -97,11 +98,6 @@ def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
             outer.set(v, ct)
 
     sweep.tape.append(reverse)
-
-
-def _inside(value: SSAValue, block: Block) -> bool:
-    owner = value.owner
-    return (owner if isinstance(owner, Block) else owner.parent) is block
 
 
 def _slot(slots: list[Attribute], taken: list[int], kind: Attribute) -> int:

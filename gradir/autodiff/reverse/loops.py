@@ -24,6 +24,7 @@ from gradir.dialects.types import shape_of, tensor
 from gradir.dialects.upstream import arith, scf, tensor as upstream_tensor
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
+from gradir.ir.structure import block_of
 
 
 def constant_index(value: SSAValue) -> int | None:
@@ -84,7 +85,7 @@ def count_trips(sweep: Sweep, lower: SSAValue, upper: SSAValue, step: SSAValue) 
     known = [constant_index(v) for v in (lower, upper, step)]
     home = sweep
     varying = [v for v, k in zip((lower, upper, step), known) if k is None]
-    while home.parent is not None and all(_block_of(v) is not home.block for v in varying):
+    while home.parent is not None and all(block_of(v) is not home.block for v in varying):
         home = home.parent
     at = Indices(home.builder)
     lower, upper, step = (v if k is None else at.constant(k) for v, k in zip((lower, upper, step), known))
@@ -102,11 +103,6 @@ def bind_size(unit: Unit, builder: Builder, value: SSAValue) -> str:
     builder.op(nd.BindOp, [value], [], {"sym": StringAttr(name)})
     unit.bound[name] = builder.block
     return name
-
-
-def _block_of(value: SSAValue) -> Block | None:
-    owner = value.owner
-    return owner if isinstance(owner, Block) else owner.parent
 
 
 @dataclass
@@ -156,7 +152,7 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
     inner = sweep.child(forward)
     yields = inner.forward(body)
     on = [k for k, (a, r) in enumerate(zip(body.args[1:], op.results)) if a in unit.activity or r in unit.activity]
-    read = [*free_in_block(forward), *(y for y in yields if _block_of(y) is not forward)]
+    read = [*free_in_block(forward), *(y for y in yields if block_of(y) is not forward)]
     captured = list(dict.fromkeys(v for v in read if v in unit.active))
 
     backward = Block(arg_types=[INDEX, *(body.args[1 + k].type for k in on), *(accumulator_type(v.type) for v in captured)])

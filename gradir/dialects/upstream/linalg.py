@@ -7,6 +7,7 @@ the op. Ours have none (one that is parsed from the generic form is kept).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Self, cast
 
 from xdsl.dialects import linalg as xdsl_linalg
@@ -111,9 +112,10 @@ def _print_results(printer: Printer, types: Sequence[Attribute]) -> None:
     printer.print_string(")")
 
 
-def segments(inputs: int, outputs: int) -> DenseArrayBase:
-    """The property `operandSegmentSizes` of a linalg op, for `Op.create`."""
-    return DenseArrayBase.from_list(i32, [inputs, outputs])
+@lru_cache(None)
+def segments(*counts: int) -> DenseArrayBase:
+    """The property `operandSegmentSizes`, for `Op.create`: of a linalg op, the numbers of inputs and outputs."""
+    return DenseArrayBase.from_list(i32, list(counts))
 
 
 @irdl_op_definition

@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.upstream import arith, func, linalg, scf, tensor
-from gradir.ir.passes import error_at, single_block
+from gradir.ir.passes import error_at
+from gradir.ir.structure import single_block
 from gradir.lowering.bufferize.slices import Slice, slice_of
 from gradir.lowering.bufferize.timeline import Timeline
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import SymbolRefAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from gradir.dialects.types import ints
+from gradir.dialects.types import groups_of, ints
 from gradir.dialects.upstream import arith, func, linalg, memref, tensor
 from gradir.ir.builder import Builder
 from gradir.lowering.bufferize.buffers import Slot
 from gradir.lowering.bufferize.contents import LINALG, captured_tensors, reads_outputs
 from gradir.lowering.bufferize.layouts import MemRef, memref_of, type_of
-from gradir.lowering.bufferize.memory import INDEX, CallSite, Memory, groups_of, with_shape
+from gradir.lowering.bufferize.memory import INDEX, CallSite, Memory, with_shape
 from gradir.lowering.bufferize.places import Place
 
 

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.dialects.types import ints
 from gradir.dialects.upstream import scf
+from gradir.ir.structure import block_of
 from gradir.lowering.bufferize.buffers import Rotation, Slot
 from gradir.lowering.bufferize.contents import Content
 from gradir.lowering.bufferize.emission import RULES, TERMINATORS, Emitter
@@ -79,7 +80,7 @@ class FunctionEmitter(Emitter):
         groups: dict[Attribute, list[MemRef]] = {}
         for one, types in zip(carried, found):
             if one.mode == "pointer" and one.slot is None:
-                outside = self.time.lift(op, _block_of(one.again)) is not None
+                outside = self.time.lift(op, block_of(one.again)) is not None
                 types += [type_of(self.at(one.again))] if outside else []
                 groups.setdefault(one.content.type, []).extend(types)
             elif (slot := self._slot_type(one)) is not None:
@@ -172,7 +173,7 @@ class FunctionEmitter(Emitter):
     def _group_places(self, op: Operation, one: Carried, start: Sequence[SSAValue]) -> list[Places]:
         if one.mode != "pointer" or one.slot is not None:
             return []
-        outside = self.time.lift(op, _block_of(one.again)) is not None
+        outside = self.time.lift(op, block_of(one.again)) is not None
         return [self.places.get(v, frozenset()) for v in (*start, *([self.at(one.again)] if outside else []))]
 
     def _alias_unchanged(self, op: scf.ForOp, body: Block) -> None:
@@ -339,8 +340,3 @@ def _moving(types: Sequence[MemRef]) -> MemRef:
     """One type for addresses that take each other's place."""
     joined = join(types)
     return joined if all(t == joined for t in types) else anywhere(joined)
-
-
-def _block_of(value: SSAValue) -> Block:
-    owner = value.owner
-    return owner if isinstance(owner, Block) else cast("Block", owner.parent)

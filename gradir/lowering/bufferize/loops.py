@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.upstream import scf, tensor
+from gradir.ir.structure import block_of
 from gradir.lowering.bufferize.buffers import Buffer, Rotation, Slot
 from gradir.lowering.bufferize.contents import Content, Contents, Origin, Read
 from gradir.lowering.bufferize.ownership import Ownership
@@ -108,7 +109,7 @@ class Loops:
             for one in list(chosen):
                 view = self.contents.view(one.again)
                 partner = by_content.get(view.content)
-                outside = self.contents.timeline.lift(op, _block_of(one.again)) is not None
+                outside = self.contents.timeline.lift(op, block_of(one.again)) is not None
                 swapped = view.kind == "whole" and partner in chosen and not self.contents.is_empty(one.initial)
                 if not swapped and not (outside and not view.content.empty and not self.contents.is_empty(one.initial)):
                     del chosen[one]
@@ -121,7 +122,7 @@ class Loops:
             return True
         reads = [read for one in permuted for read in self.ownership.exit_reads(one.content)]
         values = {one.initial for one in permuted}
-        values |= {one.again for one in permuted if self.contents.timeline.lift(op, _block_of(one.again)) is not None}
+        values |= {one.again for one in permuted if self.contents.timeline.lift(op, block_of(one.again)) is not None}
         for value in values:
             view = self.contents.view(value)
             longer = [self.ownership.whole_loop(op, view.origin), *(Read(r.op, r.position, view.origin) for r in reads)]
@@ -243,11 +244,6 @@ def _runs(op: scf.ForOp) -> bool:
     """Is there at least one iteration for certain?"""
     low, high = constant_of(op.lb), constant_of(op.ub)
     return low is not None and high is not None and low < high
-
-
-def _block_of(value: SSAValue) -> Block:
-    owner = value.owner
-    return owner if isinstance(owner, Block) else cast("Block", owner.parent)
 
 
 def _owner(value: SSAValue, default: Operation) -> Operation:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IndexType, IntegerAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, TensorType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.dialects.types import i64_array, ints
+from gradir.dialects.types import i64_array, ints, reassociation
 from gradir.dialects.upstream import arith, func, memref, tensor
 from gradir.ir.builder import Builder
 from gradir.lowering.bufferize.buffers import Buffer, Rotation, Slot
@@ -241,13 +241,13 @@ class Memory:
             memory = self._compact(memory)
             type_ = collapsed_type(type_of(memory), groups)
             assert type_ is not None
-        new = self.builder(memref.CollapseShapeOp, [memory], [type_], {"reassociation": _reassociation(groups)})
+        new = self.builder(memref.CollapseShapeOp, [memory], [type_], {"reassociation": reassociation(groups)})
         return self.view_of(memory, new)
 
     def expand(self, memory: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int], sizes: Sequence[SSAValue]) -> SSAValue:
         """Each dimension as a group of dimensions of `shape`."""
         type_ = expanded_type(type_of(memory), groups, shape)
-        properties = {"reassociation": _reassociation(groups), "static_output_shape": i64_array(shape)}
+        properties = {"reassociation": reassociation(groups), "static_output_shape": i64_array(shape)}
         return self.view_of(memory, self.builder(memref.ExpandShapeOp, [memory, *sizes], [type_], properties))
 
     def _compact(self, memory: SSAValue) -> SSAValue:
@@ -278,14 +278,6 @@ class Memory:
     def index(self, number: int) -> SSAValue:
         """A constant of type index."""
         return self.builder(arith.ConstantOp, (), [INDEX], {"value": index_attr(number)})
-
-
-def groups_of(reassociation: Attribute) -> list[tuple[int, ...]]:
-    return [tuple(n.value.data for n in group.data) for group in cast("Any", reassociation).data]
-
-
-def _reassociation(groups: Sequence[Sequence[int]]) -> Attribute:
-    return ArrayAttr(ArrayAttr(IntegerAttr(n, i64) for n in group) for group in groups)
 
 
 def _plain(type_: MemRef) -> MemRef:

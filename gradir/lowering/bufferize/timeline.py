@@ -56,7 +56,7 @@ class Timeline:
             op = parent
         return op
 
-    def lift(self, op: Operation, block: Block) -> Operation | None:
+    def lift(self, op: Operation, block: Block | None) -> Operation | None:
         """The op of `block` that is or contains `op`; None when `op` is not in `block`."""
         while op.parent is not block:
             parent = op.parent_op()

@@ -15,7 +15,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from gradir.dialects.types import Dim, Shape, element_of, shape_of
 from gradir.dialects.upstream import arith, func, tensor as tensors
 from gradir.ir.builder import Builder
-from gradir.ir.passes import error_at, single_block
+from gradir.ir.passes import error_at
+from gradir.ir.structure import single_block
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number, number_of
 from gradir.lowering.convert_nd_to_linalg.nests import INDEX, Nests
 from gradir.lowering.convert_nd_to_linalg.reassociation import reshape_in_memory

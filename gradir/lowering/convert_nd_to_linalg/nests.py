@@ -13,15 +13,13 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     BFloat16Type,
-    DenseArrayBase,
     Float16Type,
     IntegerType,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from gradir.dialects.types import Dim, Shape, i64_array, i64_attr, shape_of, tensor
+from gradir.dialects.types import Dim, Shape, element_of, i64_array, i64_attr, reassociation, shape_of, tensor
 from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.lowering.convert_nd_to_linalg.conversions import convert, widen
@@ -46,12 +44,6 @@ def iterators(kinds: str) -> ArrayAttr[Any]:
 @lru_cache(1 << 10)
 def _maps(rank: int, indices: tuple[tuple[Linear, ...], ...]) -> ArrayAttr[Any]:
     return ArrayAttr([map_attr(rank, index) for index in indices])
-
-
-@lru_cache(None)
-def segments(*counts: int) -> DenseArrayBase[Any]:
-    """`operandSegmentSizes`."""
-    return DenseArrayBase.from_list(i32, list(counts))
 
 
 def upright(inputs: Sequence[View], kinds: str) -> Sequence[View]:
@@ -90,7 +82,7 @@ class Nests:
         """The accumulator of a reduction: every element `value`."""
         destination = self.empty(element, shape)
         scalar = self.builder(arith.ConstantOp, (), (lowered(element),), {"value": number(value, lowered(element))})
-        return self.builder(linalg.FillOp, (scalar, destination), (destination.type,), {"operandSegmentSizes": segments(1, 1)})
+        return self.builder(linalg.FillOp, (scalar, destination), (destination.type,), {"operandSegmentSizes": linalg.segments(1, 1)})
 
     def nest(
         self,
@@ -122,11 +114,10 @@ class Nests:
         slots: list[int | None] = []
         for view in inputs:
             slots.append(self._operand(view, operands, indices, share) if view.is_tensor else None)
-        read = len(operands)
         if windows:
             operands.append(self.builder(tensors.EmptyOp, (), (tensor(lowered(element), windows),)))
             indices.append(dims(*range(len(kinds) - len(windows), len(kinds))))
-        types = [_element(v) for v in operands]
+        types = [element_of(v) for v in operands]
         block = Block(arg_types=[*types, lowered(element)])
         inner = self.builder.nested(block)
         scalars = Scalars(inner, unsigned)
@@ -137,7 +128,6 @@ class Nests:
         if compute and isinstance(lowered(element), Float16Type | BFloat16Type):
             value = scalars.to(arith.TruncFOp, value, lowered(element))
         inner(linalg.YieldOp, (value,))
-        assert read <= len(operands)
         return self.builder(
             linalg.GenericOp,
             (*operands, destination),
@@ -145,7 +135,7 @@ class Nests:
             {
                 "indexing_maps": _maps(len(kinds), (*indices, out_index)),
                 "iterator_types": iterators(kinds),
-                "operandSegmentSizes": segments(len(operands), 1),
+                "operandSegmentSizes": linalg.segments(len(operands), 1),
             },
             regions=(Region(block),),
         )
@@ -204,8 +194,8 @@ class Nests:
         return self.builder(
             tensors.ExtractSliceOp,
             (source, *operands),
-            (tensor(_element(source), kept),),
-            {**properties, "operandSegmentSizes": segments(1, *counts)},
+            (tensor(element_of(source), kept),),
+            {**properties, "operandSegmentSizes": linalg.segments(1, *counts)},
         )
 
     def insert_slice(self, value: SSAValue, into: SSAValue, offsets: Sequence[Offset], sizes: Shape, strides: Sequence[int]) -> SSAValue:
@@ -213,7 +203,10 @@ class Nests:
         operands, properties = self._slice(offsets, sizes, strides)
         counts = properties.pop("counts")
         return self.builder(
-            tensors.InsertSliceOp, (value, into, *operands), (into.type,), {**properties, "operandSegmentSizes": segments(1, 1, *counts)}
+            tensors.InsertSliceOp,
+            (value, into, *operands),
+            (into.type,),
+            {**properties, "operandSegmentSizes": linalg.segments(1, 1, *counts)},
         )
 
     def _slice(self, offsets: Sequence[Offset], sizes: Shape, strides: Sequence[int]) -> tuple[list[SSAValue], dict[str, Any]]:
@@ -229,7 +222,7 @@ class Nests:
     def collapse(self, source: SSAValue, groups: Sequence[Sequence[int]], shape: Shape) -> SSAValue:
         """Neighbouring dimensions become one; no copy."""
         return self.builder(
-            tensors.CollapseShapeOp, (source,), (tensor(_element(source), shape),), {"reassociation": _reassociation(groups)}
+            tensors.CollapseShapeOp, (source,), (tensor(element_of(source), shape),), {"reassociation": reassociation(groups)}
         )
 
     def expand(self, source: SSAValue, groups: Sequence[Sequence[int]], shape: Shape) -> SSAValue:
@@ -239,8 +232,8 @@ class Nests:
         return self.builder(
             tensors.ExpandShapeOp,
             (source, *sizes),
-            (tensor(_element(source), shape),),
-            {"reassociation": _reassociation(groups), "static_output_shape": static},
+            (tensor(element_of(source), shape),),
+            {"reassociation": reassociation(groups), "static_output_shape": static},
         )
 
     def add(self, a: Offset, b: Offset) -> SSAValue:
@@ -268,15 +261,6 @@ class Nests:
             return s.builder(tensors.ExtractOp, (source, *at), (lowered(element),))
 
         return self.nest([], element, shape, body, compute=False)
-
-
-def _element(value: SSAValue) -> Attribute:
-    type_: Any = value.type
-    return type_.element_type
-
-
-def _reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[Any]:
-    return ArrayAttr([ArrayAttr([i64_attr(d) for d in group]) for group in groups])
 
 
 def linear_index(s: Scalars, form: Linear) -> SSAValue:

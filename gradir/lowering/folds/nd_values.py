@@ -12,7 +12,7 @@ from gradir.dialects.nd.base import NdOp
 from gradir.dialects.nd.creation import DENSE_LIMIT, ConstantOp, IotaOp
 from gradir.dialects.nd.elementwise import AbsOp, ConvertOp, MaxOp, MinOp, NegOp, SelectOp
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
-from gradir.dialects.types import element_of, is_float, is_static, numpy_dtype, shape_of
+from gradir.dialects.types import element_of, is_bool, is_float, is_static, numpy_dtype, shape_of
 from gradir.lowering.folds.table import Folder
 
 if TYPE_CHECKING:
@@ -40,11 +40,7 @@ def is_splat(value: SSAValue, number: float) -> bool:
 
 def is_one(value: SSAValue) -> bool:
     """A constant filled with 1 (`true` of i1)."""
-    return abs(splat(value) or 0) == 1 if _is_bool(value) else is_splat(value, 1)
-
-
-def _is_bool(value: SSAValue) -> bool:
-    return str(element_of(value)) == "i1"
+    return abs(splat(value) or 0) == 1 if is_bool(element_of(value)) else is_splat(value, 1)
 
 
 def place(folder: Folder, op: NdOp) -> SSAValue:
@@ -94,7 +90,7 @@ def fold_constants(op: NdOp, folder: Folder) -> Values:
     if not constants or not all(isinstance(c, ConstantOp) for c in constants) or not is_static(op.results[0]):
         return None
     known = cast("list[ConstantOp]", constants)
-    if op.FAMILY == "elementwise" and all(c.is_splat for c in known):
+    if op.FAMILY in ("elementwise", "mathematics") and all(c.is_splat for c in known):
         result = op.evaluate(*(_scalar(c) for c in known))
         return [fill(folder, op.results[0].type, result.item())]
     sizes = [_size(value) for value in (*op.operands, op.results[0])]

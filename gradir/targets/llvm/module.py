@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 from gradir.dialects.target import CpuTargetAttr, TargetAttr, target_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.passes import error_at, location_text
+from gradir.ir.structure import is_public
 from gradir.targets.llvm import arithmetic, control, conversions, memory, parallel, reductions, transfers, vectors
 from gradir.targets.llvm.constants import global_text
 from gradir.targets.llvm.emitter import FunctionEmitter, Handler
@@ -136,7 +137,7 @@ class ModuleEmitter:
 
     def emit_function(self, f: FuncOp) -> None:
         self.function = name = f.sym_name.data
-        public = f.sym_visibility is None or f.sym_visibility.data == "public"
+        public = is_public(f)
         results = list(f.function_type.outputs.data)
         e = FunctionEmitter(self)
         failures = self.failures
@@ -244,7 +245,7 @@ def translate(
     for f in module.body.block.ops:
         if isinstance(f, FuncOp) and f.body.blocks and f.sym_name.data not in e.external:
             e.emit_function(f)
-            if f.sym_visibility is None or f.sym_visibility.data == "public":
+            if is_public(f):
                 entries.append(f.sym_name.data)
     if external_kernels:
         globals_.insert(0, f"{symbol(KERNEL_TABLE)} = global [{len(external_kernels)} x ptr] zeroinitializer, align 8")

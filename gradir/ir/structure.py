@@ -1,0 +1,41 @@
+"""Questions about the structure of IR that passes share: the block of a value, the body of a function, which functions are public."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, SSAValue
+
+from gradir.ir.passes import error_at
+
+
+def block_of(value: SSAValue) -> Block | None:
+    """The block in which `value` is defined, None for a result of an op that stands in no block."""
+    owner = value.owner
+    return owner if isinstance(owner, Block) else owner.parent
+
+
+def is_public(function: FuncOp) -> bool:
+    """Whether callers outside the module see `function`."""
+    return function.sym_visibility is None or function.sym_visibility.data == "public"
+
+
+def public_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions with a body that callers outside the module see."""
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks and is_public(op)]
+
+
+def single_block(function: FuncOp) -> Block:
+    """The body of a function above the target level: one block, control flow in regions. Raises GradirError GR063."""
+    blocks = function.body.blocks
+    if len(blocks) == 1:
+        return function.body.block
+    raise error_at(
+        function,
+        "has several blocks" if blocks else "has no body",
+        part="graph",
+        code="GR063",
+        expected="a body of one block; branches and loops are `scf` ops",
+        found=f"{len(blocks)} blocks",
+        hint="write the control flow with scf.if, scf.for or scf.while" if blocks else "define the function in this module",
+    )
