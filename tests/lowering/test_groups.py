@@ -1,6 +1,6 @@
 """Groups: kinds, roles and sections of sets of `linalg.generic` ops, on tensors and on memrefs."""
 
-# ruff: noqa: E501  (IR text)
+
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ SIZES = [(1, 1), (3, 2), (2, 3), (4, 7), (5, 17), (2, 64), (3, 127), (2, 1500), 
 @pytest.mark.parametrize(
     ("write", "case"), [(softmax, softmax_case), (layer_norm, norm_case), (bias_gradient, bias_case), (loss, loss_case)]
 )
-def test_model_kernels_at_odd_sizes(write, case) -> None:  # noqa: ANN001 (pairs of functions of this module)
+def test_model_kernels_at_odd_sizes(write, case) -> None:
     kernels, cases = {}, {}
     for m, n in SIZES:
         name = f"k_{m}_{n}"

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from gradir.dialects.registry import make_context
-from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.passes import PassContext
 from gradir.lowering.lower_kernels import LowerKernels
 from gradir.lowering.schedule_kernels import ScheduleKernels
