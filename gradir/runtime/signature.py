@@ -76,15 +76,17 @@ def _is_right(tensor: TensorSpec, value: Any) -> bool:
 
 
 def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Sizes) -> Any:
-    array = _as_array(spec, tensor, value)
-    if array.dtype != numpy_dtype(tensor.dtype):
+    array, dtype = _as_array(spec, tensor, value), numpy_dtype(tensor.dtype)
+    if array.dtype != dtype and array.dtype.newbyteorder("=") == dtype:
+        array = array.astype(dtype)  # the machine's byte order
+    if array.dtype != dtype:
         raise _error(
             spec,
             "RT003",
             f"input '{tensor.name}' has another element type",
             str(tensor),
             _array_text(array),
-            f"convert it: x.astype({numpy_dtype(tensor.dtype).name!r})",
+            f"convert it: x.astype({dtype.name!r})",
         )
     if len(array.shape) != len(tensor.shape):
         raise _error(spec, "RT002", f"input '{tensor.name}' has another rank", str(tensor), _array_text(array), "reshape it")

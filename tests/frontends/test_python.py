@@ -149,6 +149,11 @@ def test_containers_go_in_and_out(eager: None) -> None:
     assert out["c"].scale == 3 and out["c"].scale.dtype == np.int32
 
 
+def test_dictionaries_with_keys_of_several_types(eager: None) -> None:
+    f = gd.jit(lambda tree: gd.tree_map(lambda x: x + 1, tree))
+    assert f({"a": 2.0, 1: 1.0}) == f({1: 1.0, "a": 2.0}) == {1: 2.0, "a": 3.0}
+
+
 def test_eager_runs_python(eager: None, capsys: pytest.CaptureFixture[str]) -> None:
     @gd.jit
     def f(x: Any) -> Any:

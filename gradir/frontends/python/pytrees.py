@@ -47,12 +47,20 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     return leaves, _flatten(tree, leaves)
 
 
+def _ordered(tree: dict[Any, Any]) -> list[Any]:
+    """The keys in an order that does not depend on insertion; keys of several types by type first."""
+    try:
+        return sorted(tree)
+    except TypeError:
+        return sorted(tree, key=lambda key: (type(key).__name__, repr(key)))
+
+
 def _flatten(tree: Any, leaves: list[Any]) -> Structure:
     kind = type(tree)
     if tree is None:
         return _NONE
     if kind is dict:
-        keys = tuple(sorted(tree))
+        keys = tuple(_ordered(tree))
         return Structure(dict, keys, tuple(_flatten(tree[k], leaves) for k in keys))
     if kind is list or kind is tuple:
         return Structure(kind, (), tuple(_flatten(v, leaves) for v in tree))
