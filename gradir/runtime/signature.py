@@ -77,8 +77,6 @@ def _is_right(tensor: TensorSpec, value: Any) -> bool:
 
 def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Sizes) -> Any:
     array, dtype = _as_array(spec, tensor, value), numpy_dtype(tensor.dtype)
-    if array.dtype != dtype and array.dtype.newbyteorder("=") == dtype:
-        array = array.astype(dtype)  # the machine's byte order
     if array.dtype != dtype:
         raise _error(
             spec,

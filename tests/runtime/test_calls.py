@@ -105,10 +105,6 @@ def test_unaligned_input(add):
     assert np.array_equal(add(unaligned, Y), X + Y)
 
 
-def test_input_in_the_other_byte_order(add):
-    assert np.array_equal(add(X.astype(X.dtype.newbyteorder("S")), Y), X + Y)
-
-
 def test_read_only_input(add):
     frozen = X.copy()
     frozen.flags.writeable = False
