@@ -45,7 +45,14 @@ class Builder:
         self.block.add_op(new)
         return new
 
-    def __call__(self, kind: type[Operation], operands: Sequence[SSAValue] = (), result_types: Sequence[Attribute] = (), properties: Mapping[str, Attribute] = _NOTHING, **more: Any) -> Any:
+    def __call__(
+        self,
+        kind: type[Operation],
+        operands: Sequence[SSAValue] = (),
+        result_types: Sequence[Attribute] = (),
+        properties: Mapping[str, Attribute] = _NOTHING,
+        **more: Any,
+    ) -> Any:
         """Append one op; its only result, or the tuple of its results."""
         results = self.op(kind, operands, result_types, properties, **more).results
         return results[0] if len(results) == 1 else tuple(results)

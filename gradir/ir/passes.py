@@ -51,9 +51,7 @@ def function_name(op: Operation) -> str:
     return f"@{name.data}" if isinstance(name, StringAttr) else ""
 
 
-def error_at(
-    op: Operation, message: str, *, part: Part, code: str, expected: str = "", found: str = "", hint: str = ""
-) -> GradirError:
+def error_at(op: Operation, message: str, *, part: Part, code: str, expected: str = "", found: str = "", hint: str = "") -> GradirError:
     """A `GradirError` that names `op`, its function and its source location; the caller raises it."""
     return GradirError(
         f"{op.name}: {message}",

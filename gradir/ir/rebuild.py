@@ -24,9 +24,7 @@ class Rebuilder:
 
     __slots__ = ("_blocks", "builder", "convert_type", "rules", "values")
 
-    def __init__(
-        self, rules: Mapping[type[Operation], Rule], convert_type: Callable[[Attribute], Attribute] | None = None
-    ) -> None:
+    def __init__(self, rules: Mapping[type[Operation], Rule], convert_type: Callable[[Attribute], Attribute] | None = None) -> None:
         self.rules = rules
         self.convert_type = convert_type
         self.values: dict[SSAValue, SSAValue] = {}

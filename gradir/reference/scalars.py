@@ -301,14 +301,17 @@ evaluates(arith.FPToSIOp)(_to_integer(is_signed=True))
 evaluates(arith.FPToUIOp)(_to_integer(is_signed=False))
 
 
+def _read_as(x: np.ndarray[Any, Any], is_signed: bool) -> np.ndarray[Any, Any]:
+    """The bits of `x` as signed or unsigned numbers; a signed `true` is -1."""
+    if x.dtype == np.bool_:
+        return -x.astype(np.int8) if is_signed else x.astype(np.int8)
+    return x if is_signed else unsigned(x)
+
+
 def _to_float(*, is_signed: bool) -> Callable[..., Value]:
     def evaluate(machine: Machine, op: Operation, x: Value) -> Value:
         dtype = dtype_of(op.results[0].type)
-        x = np.asarray(whole(machine, op, x))
-        if x.dtype == np.bool_:
-            x = -x.astype(np.int8) if is_signed else x.astype(np.int8)
-        elif not is_signed:
-            x = unsigned(x)
+        x = _read_as(np.asarray(whole(machine, op, x)), is_signed)
         if dtype.itemsize < 4 and x.dtype.itemsize > 2:
             return _integers_to_half(x, dtype)[()]
         return x.astype(dtype)[()]
@@ -336,11 +339,7 @@ evaluates(arith.UIToFPOp)(_to_float(is_signed=False))
 def _resize_integer(*, is_signed: bool) -> Callable[..., Value]:
     def evaluate(machine: Machine, op: Operation, x: Value) -> Value:
         dtype = dtype_of(op.results[0].type)
-        x = np.asarray(whole(machine, op, x))
-        if x.dtype == np.bool_:
-            x = -x.astype(np.int8) if is_signed else x.astype(np.int8)
-        elif not is_signed:
-            x = unsigned(x)
+        x = _read_as(np.asarray(whole(machine, op, x)), is_signed)
         if dtype == np.bool_:
             return ((x & 1) != 0)[()]
         return x.astype(dtype)[()]

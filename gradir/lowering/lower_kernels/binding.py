@@ -156,6 +156,14 @@ def bind(kernel: Kernel, group: Group) -> Space:
     return Space(tuple(extents[d] for d in order), ops, place)
 
 
+def starts_a_reduction(later: Sequence[Operation], target: SSAValue) -> bool:
+    """Is a fill of `target` nothing but the initial value of the next op that touches it?"""
+    for op in later:
+        if target in op.operands:
+            return isinstance(op, linalg.GenericOp) and op.operands[-1] is target and target not in list(op.operands)[:-1]
+    return False
+
+
 def bind_op(kernel: Kernel, op: Operation, init: SSAValue | None) -> Space:
     """One op (a generic or a fill) alone on its own loops."""
     maps = maps_of(op)
@@ -221,9 +229,7 @@ def _extents(kernel: Kernel, group: Group) -> tuple[Index, ...]:
     return tuple(0 if e is None else e for e in found)
 
 
-def _bind_op(
-    kernel: Kernel, o: GroupOp, place: Mapping[int, int], extents: Sequence[Index], keys: frozenset[SSAValue]
-) -> BoundOp:
+def _bind_op(kernel: Kernel, o: GroupOp, place: Mapping[int, int], extents: Sequence[Index], keys: frozenset[SSAValue]) -> BoundOp:
     replacement: list[AffineExpr] = [AffineConstantExpr(0) if extents[d] == 1 else AffineDimExpr(place[d]) for d in o.dims]
 
     def bound(map_: AffineMap) -> AffineMap:

@@ -16,8 +16,9 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefTyp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, linalg, memref, vector
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i64_array, number, strides_of, vector_type
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, number, strides_of, vector_type
 from gradir.lowering.lower_kernels.tiles import MOST_LANES, NotCovered, Tile
 
 _KIND = vector.CombiningKindFlag
@@ -181,7 +182,7 @@ class _Lanes:
             raise NotCovered("a gather in a tile that is large or masked")
         lanes: list[SSAValue] = []
         for lane in product(*(range(n) for n in self.shape)):
-            place = {"static_position": i64_array(*lane)}
+            place = {"static_position": i64_array(lane)}
             at = [b(vector.ExtractOp, [i], [IndexType()], place) if v else i for i, v in zip(indices, varies)]
             lanes.append(b(memref.LoadOp, [memory, *at], [element]))
         self.values[op.res] = b(vector.FromElementsOp, lanes, [self.type(element)])
@@ -252,9 +253,7 @@ def evaluate(
     raise AssertionError("a linalg body ends with linalg.yield")
 
 
-_INSTRUCTIONS = frozenset(
-    f"math.{name}" for name in ("sqrt", "fma", "absf", "absi", "floor", "ceil", "roundeven", "trunc", "copysign")
-)
+_INSTRUCTIONS = frozenset(f"math.{name}" for name in ("sqrt", "fma", "absf", "absi", "floor", "ceil", "roundeven", "trunc", "copysign"))
 
 
 def is_polynomial(op: Operation) -> bool:

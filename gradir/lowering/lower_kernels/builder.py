@@ -67,12 +67,6 @@ def i32_array(*values: int) -> DenseArrayBase[Any]:
 
 
 @cache
-def i64_array(*values: int) -> DenseArrayBase[Any]:
-    """`array<i64: ...>`, interned."""
-    return DenseArrayBase.from_list(i64, list(values))
-
-
-@cache
 def flags(*values: bool) -> ArrayAttr[BoolAttr]:
     """An array of booleans (`in_bounds`), interned."""
     return ArrayAttr([BoolAttr.from_bool(v) for v in values])

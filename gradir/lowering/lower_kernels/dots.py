@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
+from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, vector
 from gradir.lowering.lower_kernels.binding import BoundOp, Space
 from gradir.lowering.lower_kernels.bodies import across_lanes
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i64_array, number, vector_type
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, number, vector_type
 from gradir.lowering.lower_kernels.tiles import Axis, Tile, powers_of_two, stride_along, uses
 
 RESULTS = 4
@@ -95,7 +96,7 @@ def _row(b: LoopBuilder, sums: SSAValue, row: int, rows: int) -> SSAValue:
         return sums
     assert isinstance(sums.type, VectorType)
     type_ = vector_type(sums.type.element_type, sums.type.get_shape()[-1])
-    return b(vector.ExtractOp, [sums], [type_], {"static_position": i64_array(row)})
+    return b(vector.ExtractOp, [sums], [type_], {"static_position": i64_array((row,))})
 
 
 def _add(steps: DotSteps, b: LoopBuilder, total: SSAValue, sums: SSAValue) -> SSAValue:

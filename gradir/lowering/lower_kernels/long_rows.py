@@ -82,9 +82,7 @@ class _LongRows:
             raise NotCovered("a row of accumulators of unknown length")
         wide = self.plan.wide(op)
         operand = self.sums[op.key] = self._row_operand(b.scratch(f64 if wide else op.element, [self.extent]))
-        strips(
-            b, origin, self.plan.vector, 0, self.extent, self.width, lambda c, t: write(c, self.plan.start(c, op, t, wide), operand, t)
-        )
+        strips(b, origin, self.plan.vector, 0, self.extent, self.width, lambda c, t: write(c, self.plan.start(c, op, t, wide), operand, t))
 
     def _keep(self, b: LoopBuilder) -> None:
         """Scratch for costly values that a later sweep reads."""
@@ -203,9 +201,7 @@ class _LongRows:
             totals = block(b, 0, whole, totals) if whole else totals
         else:
             span = width * BLOCK_STEPS
-            totals = b.loop(
-                0, whole, span, totals, lambda c, low, a: block(c, low, c.minimum(c.add(low, span), whole), list(a))
-            )
+            totals = b.loop(0, whole, span, totals, lambda c, low, a: block(c, low, c.minimum(c.add(low, span), whole), list(a)))
         if not isinstance(extent, int) or not isinstance(whole, int):
             return b.loop(whole, extent, 1, totals, lambda c, i, a: narrow(c, at.moved(plan.vector, i), list(a)))
         for start, size in powers_of_two(extent - whole, width):

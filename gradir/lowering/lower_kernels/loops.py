@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, f32, i1
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.upstream import arith, linalg
-from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind_op, compute
+from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind_op, compute, starts_a_reduction
 from gradir.lowering.lower_kernels.bodies import combine, is_plain, narrowed, widened
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.strips import nest, strips
@@ -38,20 +38,12 @@ def lower_loops(kernel: Kernel, lanes: int) -> None:
             scratch.append(new)
     for position, op in enumerate(kernel.ops):
         target = op.operands[-1]
-        if isinstance(op, linalg.FillOp) and _starts_a_reduction(kernel, position, target):
+        if isinstance(op, linalg.FillOp) and starts_a_reduction(kernel.ops[position + 1 :], target):
             inits[target] = op.operands[0]
             continue
         lower_nest(kernel, bind_op(kernel, op, inits.pop(target, None)), lanes)
     for memory in scratch:
         kernel.b.release(memory)
-
-
-def _starts_a_reduction(kernel: Kernel, position: int, target: SSAValue) -> bool:
-    """Is the fill at `position` nothing but the initial value of the next op that touches `target`?"""
-    for op in kernel.ops[position + 1 :]:
-        if target in op.operands:
-            return isinstance(op, linalg.GenericOp) and op.operands[-1] is target and target not in list(op.operands)[:-1]
-    return False
 
 
 def lower_nest(kernel: Kernel, space: Space, lanes: int) -> None:
@@ -108,9 +100,9 @@ def _point(kernel: Kernel, space: Space, op: BoundOp) -> Callable[[LoopBuilder, 
 
     def reduce(b: LoopBuilder, dims: list[int], tile: Tile, accumulator: SSAValue) -> SSAValue:
         if dims:
-            return b.loop(
-                0, space.extents[dims[0]], 1, [accumulator], lambda c, i, a: [reduce(c, dims[1:], tile.moved(dims[0], i), a[0])]
-            )[0]
+            return b.loop(0, space.extents[dims[0]], 1, [accumulator], lambda c, i, a: [reduce(c, dims[1:], tile.moved(dims[0], i), a[0])])[
+                0
+            ]
         if op.combination is None:
             return b.splat(compute(b, kernel, op, tile, {}, accumulator), tile.type(op.output.element))
         term = b.splat(compute(b, kernel, op, tile, {}, None, op.combination.term), tile.type(op.output.element))

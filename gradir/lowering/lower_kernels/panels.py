@@ -74,4 +74,3 @@ def pack_panel(
         c.loop(first, last, 1, [], carry)
 
     loops(b, list(k), tile)
-

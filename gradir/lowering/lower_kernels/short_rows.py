@@ -98,9 +98,7 @@ class _ShortRows:
         """What this row adds to an accumulator over rows."""
         plan = self.plan
         if op.key in self.whole_row:
-            return [
-                b.splat(plan.term(b, op, t, self._known(values, k)), t.type(op.element)) for k, t in enumerate(self._tiles(at, op))
-            ]
+            return [b.splat(plan.term(b, op, t, self._known(values, k)), t.type(op.element)) for k, t in enumerate(self._tiles(at, op))]
         if plan.vector not in op.dims:
             return [plan.term(b, op, at, self._known(values, 0))]
         return [self._reduced(b, op, at, values)]

@@ -25,13 +25,13 @@ from xdsl.ir.affine import (
     AffineMap,
 )
 
+from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import memref, vector
 from gradir.lowering.lower_kernels.builder import (
     Index,
     LoopBuilder,
     flags,
     i32_array,
-    i64_array,
     number,
     projection,
     strides_of,
@@ -220,7 +220,7 @@ def write(b: LoopBuilder, value: SSAValue, operand: Operand, tile: Tile) -> None
     if positions is None or None in positions or element == i1 or not (_unit_stride(operand) or len(tile.axes) > 1):
         _check_lanes(tile)
         for lane in product(*(range(a.size) for a in tile.axes)):
-            properties = {"static_position": i64_array(*lane)}
+            properties = {"static_position": i64_array(lane)}
             scalar = b(vector.ExtractOp, [value], [element], properties)
             b.op(memref.StoreOp, [scalar, operand.memory, *_lane_indices(b, operand, tile, lane)])
         return

@@ -13,11 +13,12 @@ from typing import cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, gpu, memref, vector
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp
 from gradir.lowering.lower_kernels.bodies import combine
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i64_array, number, vector_type
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, number, vector_type
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, stride_along, write
 from gradir.lowering.lower_kernels_gpu.launch import Launch, both, branch, compare, divide, loop_between, place, static_size
 from gradir.lowering.schedules.machine import element_bytes
@@ -107,7 +108,7 @@ def lower_contraction(launch: Launch, group: Group, stores: Sequence[BoundOp]) -
     # the tile goes through shared memory once more: neighbouring threads then write neighbouring elements, and the epilogue is one loop
     tile = launch.workgroup(element, sizes.rows, sizes.columns + _PAD)
     for r in range(REGISTERS):
-        row = b(vector.ExtractOp, [acc], [vector_type(element, REGISTERS)], {"static_position": i64_array(r)})
+        row = b(vector.ExtractOp, [acc], [vector_type(element, REGISTERS)], {"static_position": i64_array((r,))})
         b.op(vector.StoreOp, [row, tile, *b.values([b.add(own_m, r), own_n])], attributes=_ALIGNED)
     b.op(gpu.BarrierOp)
 

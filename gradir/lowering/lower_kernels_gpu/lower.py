@@ -13,6 +13,7 @@ from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
 from gradir.dialects.upstream import arith, func, gpu, linalg, memref
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.groups import Group, group_of_kernel
+from gradir.lowering.lower_kernels.binding import starts_a_reduction
 from gradir.lowering.lower_kernels.tiles import NotCovered
 from gradir.lowering.lower_kernels_gpu.columns import reduce_columns
 from gradir.lowering.lower_kernels_gpu.contraction import lower_contraction
@@ -141,21 +142,13 @@ def _op_by_op(source: func.FuncOp) -> _Plan:
     inits: dict[SSAValue, SSAValue] = {}
     for position, op in enumerate(ops):
         target = op.operands[-1]
-        if isinstance(op, linalg.FillOp) and _starts_a_reduction(ops[position + 1 :], target):
+        if isinstance(op, linalg.FillOp) and starts_a_reduction(ops[position + 1 :], target):
             inits[target] = op.operands[0]
             continue
         launch = Launch.of_op(source, op, inits.pop(target, None), kept, (THREADS, 1))
         map_op(launch)
         plan.launches.append(launch)
     return plan
-
-
-def _starts_a_reduction(later: Sequence[Operation], target: SSAValue) -> bool:
-    """Is a fill of `target` nothing but the initial value of the next op that touches it?"""
-    for op in later:
-        if target in op.operands:
-            return isinstance(op, linalg.GenericOp) and op.operands[-1] is target and target not in list(op.operands)[:-1]
-    return False
 
 
 def _template(source: func.FuncOp) -> _Plan:

@@ -92,16 +92,7 @@ def extract(e: FunctionEmitter, op: Any) -> None:
     if not static:
         _set_scalar(e, op, e.lane(e.text(source), s, 0))
         return
-    dynamic = DYNAMIC_INDEX in static
-    if dynamic and (static.index(DYNAMIC_INDEX) != s.rank - 1):
-        raise error_at(
-            op,
-            "a dynamic position that is not the last",
-            part="operator",
-            code="OP040",
-            expected="static outer positions",
-            found=str(static),
-        )
+    dynamic = _last_is_dynamic(op, static, s.rank)
     rows, leading = e.rows(source), s.shape[:-1]
     if len(static) == s.rank:
         lane = e.index(op.operands[1]) if dynamic else static[-1]
@@ -116,6 +107,22 @@ def extract(e: FunctionEmitter, op: Any) -> None:
     e.set_rows(op.results[0], rows[first : first + step])
 
 
+def _last_is_dynamic(op: Operation, static: list[int], rank: int) -> bool:
+    """Whether the lane of a position is known only to the run. Raises GradirError OP040 when an outer position is."""
+    if DYNAMIC_INDEX not in static:
+        return False
+    if static.index(DYNAMIC_INDEX) == rank - 1:
+        return True
+    raise error_at(
+        op,
+        "a dynamic position that is not the last",
+        part="operator",
+        code="OP040",
+        expected="static outer positions",
+        found=str(static),
+    )
+
+
 def _set_scalar(e: FunctionEmitter, op: Operation, name: str) -> None:
     e.values[op.results[0]] = name
 
@@ -126,16 +133,7 @@ def insert(e: FunctionEmitter, op: Any) -> None:
     t = e.type_of(op.results[0])
     static = [int(n) for n in op.static_position.get_values()]
     rows, leading = list(e.rows(dest)), t.shape[:-1]
-    dynamic = DYNAMIC_INDEX in static
-    if dynamic and (static.index(DYNAMIC_INDEX) != t.rank - 1):
-        raise error_at(
-            op,
-            "a dynamic position that is not the last",
-            part="operator",
-            code="OP040",
-            expected="static outer positions",
-            found=str(static),
-        )
+    dynamic = _last_is_dynamic(op, static, t.rank)
     if len(static) == t.rank or not isinstance(source.type, VectorType):
         at = linear(static[:-1], leading)
         lane = e.index(op.operands[2]) if dynamic else static[-1] if static else 0
