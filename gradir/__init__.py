@@ -24,6 +24,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and",
         "logical_or", "where", "clip", "gelu", "pi",
     ),
+    _PYTHON + "mathematics": ("round", "rint", "round_away", "trunc"),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
     _PYTHON + "shape": (
         "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip",

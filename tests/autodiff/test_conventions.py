@@ -37,7 +37,7 @@ def test_strong_zero(gradient: Any) -> None:
     assert gradient(lambda x: gd.sqrt(x * x), 0.0) == 0
 
 
-@pytest.mark.parametrize("f", [gd.relu, gd.abs, gd.sign, gd.floor, gd.ceil])
+@pytest.mark.parametrize("f", [gd.relu, gd.abs, gd.sign, gd.floor, gd.ceil, gd.round, gd.round_away, gd.trunc])
 def test_kinks_are_flat(gradient: Any, f: Any) -> None:
     assert gradient(f, 0.0) == 0
 

@@ -21,7 +21,7 @@ load_rules()
 OPS = [op for ops in nd.FAMILIES.values() for op in ops]
 DIFFERENTIABLE = [op for op in OPS if op not in SKIPPED and op is not nd.BindOp]
 ELEMENTS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
-WITHOUT_SUMS = ("elementwise", "shape", "indexing", "creation")
+WITHOUT_SUMS = ("elementwise", "mathematics", "shape", "indexing", "creation")
 """Families whose zeros have a sign that docs/numerics.md fixes."""
 
 

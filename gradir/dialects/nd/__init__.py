@@ -5,7 +5,7 @@ Signless integers are signed, `uiN` unsigned. Shapes of elementwise operands are
 
 from xdsl.ir import Dialect
 
-from gradir.dialects.nd import composite, contraction, convolution, creation, elementwise, indexing, reduction, shape
+from gradir.dialects.nd import composite, contraction, convolution, creation, elementwise, indexing, mathematics, reduction, shape
 from gradir.dialects.nd.base import NdOp, Sample, emit
 from gradir.dialects.nd.composite import (
     Composite,
@@ -65,6 +65,7 @@ from gradir.dialects.nd.elementwise import (
     XorOp,
 )
 from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, IndexAtOp, ScatterAddOp, UpdateAtOp
+from gradir.dialects.nd.mathematics import RoundAwayOp, RoundEvenOp, TruncOp
 from gradir.dialects.nd.reduction import (
     ArgmaxOp,
     ArgminOp,
@@ -81,6 +82,7 @@ from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, PadOp, ReshapeO
 
 FAMILIES = {
     "elementwise": elementwise.OPS,
+    "mathematics": mathematics.OPS,
     "reduction": reduction.OPS,
     "contraction": contraction.OPS,
     "convolution": convolution.OPS,
@@ -160,6 +162,8 @@ __all__ = [
     "ResourceAttr",
     "ResourceStorage",
     "ReverseOp",
+    "RoundAwayOp",
+    "RoundEvenOp",
     "RsqrtOp",
     "Sample",
     "ScatterAddOp",
@@ -177,6 +181,7 @@ __all__ = [
     "SymbolOp",
     "TanhOp",
     "TransposeOp",
+    "TruncOp",
     "Unary",
     "UpdateAtOp",
     "WindowKind",

@@ -18,7 +18,9 @@ from gradir.frontends.python.operands import as_array, astype, broadcast_shapes,
 from gradir.frontends.python.trace import apply, user_error
 
 
-def _unary(kind: type[Operation], doc: str, *, floats: bool = True) -> Callable[[Any], Array]:
+def unary(kind: type[Operation], doc: str, *, floats: bool = True) -> Callable[[Any], Array]:
+    """The function that applies a unary op; `floats`: integers and booleans become f32 first."""
+
     def function(x: Any) -> Array:
         x = as_array(x)
         if floats and not promotion.is_float(x.dtype):
@@ -29,25 +31,25 @@ def _unary(kind: type[Operation], doc: str, *, floats: bool = True) -> Callable[
     return function
 
 
-exp = _unary(nd.ExpOp, "e ** x")
-expm1 = _unary(nd.Expm1Op, "e ** x - 1, accurate near 0")
-log = _unary(nd.LogOp, "Natural logarithm")
-log1p = _unary(nd.Log1pOp, "log(1 + x), accurate near 0")
-sqrt = _unary(nd.SqrtOp, "Square root")
-rsqrt = _unary(nd.RsqrtOp, "1 / sqrt(x)")
-tanh = _unary(nd.TanhOp, "Hyperbolic tangent")
-sigmoid = _unary(nd.LogisticOp, "1 / (1 + exp(-x))")
-erf = _unary(nd.ErfOp, "Error function")
-sin = _unary(nd.SinOp, "Sine")
-cos = _unary(nd.CosOp, "Cosine")
-floor = _unary(nd.FloorOp, "Largest integer not above x")
-ceil = _unary(nd.CeilOp, "Smallest integer not below x")
-relu = _unary(nd.ReluOp, "max(x, 0); derivative 0 at 0", floats=False)
-negative = _unary(nd.NegOp, "-x", floats=False)
-abs = _unary(nd.AbsOp, "|x|; derivative 0 at 0", floats=False)
-sign = _unary(nd.SignOp, "-1, 0 or 1; the sign of zero is kept", floats=False)
-invert = _unary(nd.NotOp, "Bitwise not; logical not of booleans", floats=False)
-stop_gradient = _unary(ad.StopGradientOp, "x, with derivative 0", floats=False)
+exp = unary(nd.ExpOp, "e ** x")
+expm1 = unary(nd.Expm1Op, "e ** x - 1, accurate near 0")
+log = unary(nd.LogOp, "Natural logarithm")
+log1p = unary(nd.Log1pOp, "log(1 + x), accurate near 0")
+sqrt = unary(nd.SqrtOp, "Square root")
+rsqrt = unary(nd.RsqrtOp, "1 / sqrt(x)")
+tanh = unary(nd.TanhOp, "Hyperbolic tangent")
+sigmoid = unary(nd.LogisticOp, "1 / (1 + exp(-x))")
+erf = unary(nd.ErfOp, "Error function")
+sin = unary(nd.SinOp, "Sine")
+cos = unary(nd.CosOp, "Cosine")
+floor = unary(nd.FloorOp, "Largest integer not above x")
+ceil = unary(nd.CeilOp, "Smallest integer not below x")
+relu = unary(nd.ReluOp, "max(x, 0); derivative 0 at 0", floats=False)
+negative = unary(nd.NegOp, "-x", floats=False)
+abs = unary(nd.AbsOp, "|x|; derivative 0 at 0", floats=False)
+sign = unary(nd.SignOp, "-1, 0 or 1; the sign of zero is kept", floats=False)
+invert = unary(nd.NotOp, "Bitwise not; logical not of booleans", floats=False)
+stop_gradient = unary(ad.StopGradientOp, "x, with derivative 0", floats=False)
 
 
 def silu(x: Any) -> Array:

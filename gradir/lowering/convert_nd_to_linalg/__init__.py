@@ -21,6 +21,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     creation,
     elementwise,
     indexing,
+    mathematics,
     reduction,
     select_and_scatter,
     shape,
@@ -30,7 +31,7 @@ from gradir.lowering.convert_nd_to_linalg.rules import RULES, lowers
 from gradir.lowering.convert_nd_to_linalg.templates import Templates
 from gradir.lowering.convert_nd_to_linalg.views import View
 
-FAMILIES = (elementwise, reduction, contraction, convolution, select_and_scatter, shape, indexing, creation)
+FAMILIES = (elementwise, mathematics, reduction, contraction, convolution, select_and_scatter, shape, indexing, creation)
 
 
 @dataclass(frozen=True)

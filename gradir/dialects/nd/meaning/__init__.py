@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning import composite, contraction, convolution, creation, elementwise, indexing, reduction, shape
+from gradir.dialects.nd.meaning import composite, contraction, convolution, creation, elementwise, indexing, mathematics, reduction, shape
 from gradir.dialects.types import element_of, numpy_dtype
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 EVALUATE: Mapping[str, Callable[..., Any]] = {
     **elementwise.EVALUATE,
+    **mathematics.EVALUATE,
     **reduction.EVALUATE,
     **contraction.EVALUATE,
     **convolution.EVALUATE,

@@ -1,0 +1,33 @@
+"""Samples of the further functions of one number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradir.dialects.nd.base import NdOp, Sample
+from gradir.dialects.nd.samples.case import BF16, SPECIAL, Array, same, wave
+
+_ALL = wave(2, 3, scale=2.0, shift=0.2)
+_SMOOTH: dict[str, Array] = {}
+"""Where each function is smooth, if not everywhere."""
+
+_HALVES = np.array([0.5, -0.5, 1.5, -1.5, 2.5, 0.49999997, -0.49999997, 8388609.0, -3.7], np.float32)
+
+
+def samples_of(cls: type[NdOp]) -> tuple[Sample, ...]:
+    """The samples of one op of this family."""
+    line = f"{cls.name} %0"
+    found = [
+        same("f64", line, [_SMOOTH.get(cls.name, _ALL)], (0,)),
+        same("f32 special", line, [np.array([*SPECIAL, 0.5, -0.5, -1.0, 2.0, 100, -100, 3e38], np.float32)]),
+        same("bf16", line, [np.array([*SPECIAL[:-1], 0.5, -0.5, 3.0], BF16)]),
+        same("f16", line, [np.array([*SPECIAL[:-1], 0.5, 11.09], np.float16)]),
+        same("f32 empty", line, [np.zeros((3, 0), np.float32)]),
+        same("f32 scalar", line, [np.array(0.75, np.float32)]),
+    ]
+    if cls.name in ("nd.round_even", "nd.round_away", "nd.trunc"):
+        found += [
+            same("f32 halves", line, [_HALVES]),
+            same("f64 halves", line, [np.array([0.49999999999999994, 2.5, -0.5, -2.5, 2.0**52 + 1])]),
+        ]
+    return tuple(found)

@@ -1,0 +1,27 @@
+"""Further functions of one number: one nest each, by a table from op to scalar body. Polynomials come later, in `expand-math`."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from gradir.dialects.nd import mathematics as nd
+from gradir.dialects.nd.base import NdOp
+from gradir.dialects.types import element_of, is_unsigned
+from gradir.dialects.upstream import math
+from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.rules import lowers
+from gradir.lowering.convert_nd_to_linalg.scalars import Body, float_op
+from gradir.lowering.convert_nd_to_linalg.views import View
+
+BODIES: dict[type[Operation], Body] = {
+    nd.RoundEvenOp: float_op(math.RoundEvenOp),
+    nd.RoundAwayOp: float_op(math.RoundOp),
+    nd.TruncOp: float_op(math.TruncOp),
+}
+
+
+@lowers(*BODIES)
+def lower_function(lowering: Lowering, op: NdOp) -> View:
+    """`result[i] = f(operand[i])`."""
+    (operand,) = op.operands
+    return lowering.elementwise(op, [lowering.view(operand)], BODIES[type(op)], unsigned=is_unsigned(element_of(operand)))

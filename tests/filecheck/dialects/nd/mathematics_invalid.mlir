@@ -1,0 +1,15 @@
+// RUN: gradir-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%x: tensor<2xi32>) {
+  // expected-error@+1 {{nd.trunc: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  %0 = nd.trunc %x : tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{nd.round_even: shapes differ: operand has [2], result has [3]}}
+  %0 = "nd.round_even"(%x) : (tensor<2xf32>) -> tensor<3xf32>
+  return
+}
