@@ -211,4 +211,16 @@ GRAPH: dict[str, Code] = {
         cause="the result of a true division (`n / 2`), a negative difference, or a string.",
         next_step="compute it with `//`, and compare with what the message expects.",
     ),
+    "GR113": graph(
+        "arrays do not change",
+        meaning="An array is a value: what looks like a change of one makes a new array.",
+        cause="`x[i] = v` in a function written for numpy.",
+        next_step="write `x = x.at[i].set(v)` or `x.at[i].add(v)`; compiled code updates in place where nobody else reads `x`.",
+    ),
+    "GR120": graph(
+        "no counterpart of an imported op",
+        meaning="The program in another format holds ops, types or attributes that level 1 cannot express yet; `found` lists all of them.",
+        cause="complex numbers, sorting, random bits and other rows that docs/status/stablehlo.md marks as unsupported.",
+        next_step="compute that part outside of the imported function, or express it by supported ops before exporting.",
+    ),
 }

@@ -1,0 +1,28 @@
+"""Programs in StableHLO, the text that JAX and others print, as modules of level 1.
+
+`import_text` reads, converts and verifies; what is supported: docs/stablehlo.md.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+from gradir.frontends.stablehlo.convert import convert
+from gradir.frontends.stablehlo.dialect import stablehlo_context
+from gradir.ir.diagnostics import Engine
+from gradir.ir.text import parse_module, verify_module
+
+
+def import_text(text: str, name: str = "<stablehlo>", engine: Engine | None = None) -> ModuleOp:
+    """The module of level 1 that computes what the StableHLO module in `text` does; verified.
+
+    `name` is the file that locations show where the text has none of its own. Remarks about what was ignored (sharding) go to `engine`.
+    Raises GradirError GR010 (syntax), GR120 (all that has no counterpart, at once).
+    """
+    source = parse_module(text, name, stablehlo_context(), check=False)
+    module = convert(source, engine if engine is not None else Engine())
+    verify_module(module)
+    return module
+
+
+__all__ = ["import_text"]

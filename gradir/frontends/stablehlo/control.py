@@ -1,0 +1,119 @@
+"""while, case, if, calls and composites: regions become `scf` on tensors, calls stay calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, StringAttr, SymbolRefAttr, i1, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from gradir.dialects.types import element_of
+from gradir.dialects.upstream import arith, func, scf, tensor as upstream_tensor
+from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values
+from gradir.frontends.stablehlo.dialect import attribute
+
+IGNORED_CALLS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
+
+
+def while_op(conversion: Conversion, op: Operation) -> Values:
+    """`while cond(state): state = body(state)`"""
+    start = conversion.operands(op)
+    types = [value.type for value in start]
+    cond, body = (region.block for region in op.regions)
+    before, (flag,) = conversion.block(cond, types)
+    inside = conversion.builder.nested(before)
+    inside.op(scf.ConditionOp, [inside(upstream_tensor.ExtractOp, [flag], [i1]), *before.args])
+    after = _yielding(conversion, body, types)
+    return conversion.builder.op(scf.WhileOp, start, types, regions=[Region(before), Region(after)]).results
+
+
+def _yielding(conversion: Conversion, source: Block, types: Sequence[Any] = ()) -> Block:
+    made, results = conversion.block(source, types)
+    conversion.builder.nested(made).op(scf.YieldOp, results)
+    return made
+
+
+def if_op(conversion: Conversion, op: Operation) -> Values:
+    """`on_true() if pred else on_false()`"""
+    (pred,) = conversion.operands(op)
+    flag = conversion.builder(upstream_tensor.ExtractOp, [pred], [i1])
+    return _if(conversion, flag, op, (op.regions[0].block, op.regions[1].block))
+
+
+def _if(conversion: Conversion, flag: SSAValue, op: Operation, branches: tuple[Block, Block]) -> Values:
+    regions = [Region(_yielding(conversion, branch)) for branch in branches]
+    return conversion.builder.op(scf.IfOp, [flag], [result.type for result in op.results], regions=regions).results
+
+
+def case(conversion: Conversion, op: Operation) -> Values:
+    """`branches[i]()`; outside of 0..n the last branch."""
+    (index,) = conversion.operands(op)
+    branches = [region.block for region in op.regions]
+    if len(branches) == 1:
+        return conversion.inline(branches[0], ())
+    builder = conversion.builder
+    number = builder(upstream_tensor.ExtractOp, [index], [element_of(index)])
+    at = builder(arith.IndexCastOp, [number], [IndexType()])
+    if len(branches) == 2:
+        zero = builder(arith.ConstantOp, (), [IndexType()], {"value": _index(0)})
+        flag = builder(arith.CmpiOp, [at, zero], [i1], {"predicate": _i64(0)})
+        return _if(conversion, flag, op, (branches[0], branches[1]))
+    *listed, last = (Region(_yielding(conversion, branch)) for branch in branches)
+    cases = DenseArrayBase.from_list(i64, list(range(len(listed))))
+    types = [result.type for result in op.results]
+    return builder.op(scf.IndexSwitchOp, [at], types, {"cases": cases}, regions=[last, *listed]).results
+
+
+def _index(value: int) -> Any:
+    return arith.IntegerAttr(value, IndexType())
+
+
+def _i64(value: int) -> Any:
+    return arith.IntegerAttr(value, i64)
+
+
+def call(conversion: Conversion, op: Operation) -> Values:
+    """A call of a function of the module."""
+    return _call(conversion, op, cast("SymbolRefAttr", attribute(op, "callee")))
+
+
+def composite(conversion: Conversion, op: Operation) -> Values:
+    """A call of the decomposition that comes with it."""
+    callee = attribute(op, "decomposition")
+    if not isinstance(callee, SymbolRefAttr):
+        name = attribute(op, "name")
+        raise UnsupportedError(f"composite {name.data if isinstance(name, StringAttr) else ''} without a decomposition")
+    return _call(conversion, op, callee)
+
+
+def _call(conversion: Conversion, op: Operation, callee: SymbolRefAttr) -> Values:
+    types = [result.type for result in op.results]
+    return conversion.builder.op(func.CallOp, conversion.operands(op), types, {"callee": callee}).results
+
+
+def custom_call(conversion: Conversion, op: Operation) -> Values:
+    """Calls that only place data on devices are their operands; no other is known."""
+    target = attribute(op, "call_target_name")
+    name = target.data if isinstance(target, StringAttr) else ""
+    if name in IGNORED_CALLS:
+        conversion.sharded.append(op)
+        return conversion.operands(op)
+    raise UnsupportedError(f"custom call @{name}")
+
+
+def sharding_constraint(conversion: Conversion, op: Operation) -> Values:
+    """Its operand: the program runs on one device."""
+    conversion.sharded.append(op)
+    return conversion.operands(op)
+
+
+RULES: dict[str, Rule] = {
+    "stablehlo.while": while_op,
+    "stablehlo.if": if_op,
+    "stablehlo.case": case,
+    "func.call": call,
+    "stablehlo.composite": composite,
+    "stablehlo.custom_call": custom_call,
+    "sdy.sharding_constraint": sharding_constraint,
+}

@@ -1,0 +1,180 @@
+"""What the conversion of one module remembers, and what its rules are written with.
+
+A rule takes the conversion and an op of StableHLO, appends ops of level 1 and gives one value per result; where it cannot, it raises
+`UnsupportedError`. The conversion notes that, puts a placeholder in place of the results and goes on, so that one error names all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gradir.dialects import nd
+from gradir.dialects.types import element_of, is_bool, is_number, is_static, shape_of, tensor
+from gradir.ir.builder import Builder
+from gradir.ir.locations import position
+from gradir.ir.passes import function_name
+
+
+class UnsupportedError(Exception):
+    """This op has no counterpart at level 1; the message says what about it."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One thing that cannot be imported."""
+
+    op: str
+    reason: str
+    location: str
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.location}: {self.op}: {self.reason}"
+
+
+Values: TypeAlias = "Sequence[SSAValue]"
+Rule: TypeAlias = "Callable[[Conversion, Operation], Values]"
+
+
+@dataclass
+class Conversion:
+    """State: where ops go, what each value became, what is missing."""
+
+    rules: Mapping[str, Rule]
+    builder: Builder
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    missing: list[Missing] = field(default_factory=list[Missing])
+    sharded: list[Operation] = field(default_factory=list[Operation])
+    """Ops whose sharding is ignored."""
+
+    # -- what rules use
+
+    def operands(self, op: Operation) -> list[SSAValue]:
+        """What the operands became."""
+        return [self.values[value] for value in op.operands]
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Append an op that a `make` gave; its result. What its verifier refuses is not supported."""
+        try:
+            op.verify_()
+        except VerifyException as error:
+            raise UnsupportedError(" ".join(str(error).split())) from error
+        return nd.emit(self.builder, op)
+
+    def constant(self, value: float | int, kind: Attribute) -> SSAValue:
+        """A tensor type filled with one number."""
+        return self.emit(nd.ConstantOp.splat(value, kind))
+
+    def inline(self, block: Block, arguments: Values) -> list[SSAValue]:
+        """The ops of `block` on these arguments, appended here; what its terminator returns."""
+        self.values.update(zip(block.args, arguments))
+        for op in block.ops:
+            if is_return(op):
+                return self.operands(op)
+            self.convert(op)
+        raise UnsupportedError("a region without stablehlo.return")
+
+    def block(self, source: Block, types: Iterable[Attribute]) -> tuple[Block, list[SSAValue]]:
+        """A new block that computes what `source` does, without a terminator, and what it returns."""
+        made = Block(arg_types=list(types))
+        outer, self.builder = self.builder, self.builder.nested(made)
+        try:
+            return made, self.inline(source, made.args)
+        finally:
+            self.builder = outer
+
+    # -- one op
+
+    def convert(self, op: Operation) -> None:
+        """Append what `op` becomes, or note why it becomes nothing."""
+        self.builder.loc = op.location
+        if any(name.startswith("sdy.") or name == "mhlo.sharding" for name in op.attributes):
+            self.sharded.append(op)
+        try:
+            results = self.results(op)
+        except UnsupportedError as error:
+            self.report(op, str(error))
+            results = self.placeholders(op)
+        self.values.update(zip(op.results, results))
+
+    def results(self, op: Operation) -> Values:
+        """What the results of `op` become."""
+        rule = self.rules.get(op.name)
+        if rule is None:
+            raise UnsupportedError("no counterpart at level 1")
+        for value in (*op.operands, *op.results):
+            check_type(value.type)
+        found = rule(self, op)
+        for result, new in zip(op.results, found, strict=True):
+            if new.type != result.type:
+                raise UnsupportedError(f"the result has type {result.type}, its counterpart {new.type}")
+        return found
+
+    def report(self, op: Operation, reason: str) -> None:
+        """Note something that is missing."""
+        name = getattr(getattr(op, "op_name", None), "data", op.name)
+        self.missing.append(Missing(str(name), reason, str(position(op.location) or "<unknown>"), function_name(op)))
+
+    def placeholders(self, op: Operation) -> Values:
+        """Values of the right types, so that the rest of the module can be looked at."""
+        if not op.results:
+            return ()
+        return self.builder.op(UnrealizedConversionCastOp, (), [result.type for result in op.results]).results
+
+
+def is_return(op: Operation) -> bool:
+    """The end of a region."""
+    return op.name == "stablehlo.return"
+
+
+def check_type(kind: Attribute) -> None:
+    """Level 1 has tensors of numbers and booleans; sizes known only when the program runs are not imported."""
+    if not isinstance(kind, TensorType):
+        raise UnsupportedError(f"type {kind}")
+    element = element_of(cast("Attribute", kind))
+    if not is_number(element) and not is_bool(element):
+        raise UnsupportedError(f"element type {element}")
+    if not is_static(cast("TensorType[Any]", kind)):
+        raise UnsupportedError(f"sizes that are known only when the program runs, in {kind}")
+
+
+# -- values that many rules make
+
+
+def reshape(conversion: Conversion, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    """The value in that shape."""
+    return value if shape_of(value) == tuple(shape) else conversion.emit(nd.ReshapeOp.make(value, shape))
+
+
+def transpose(conversion: Conversion, value: SSAValue, perm: Sequence[int]) -> SSAValue:
+    """Result dim i is operand dim perm[i]."""
+    return value if tuple(perm) == tuple(range(len(perm))) else conversion.emit(nd.TransposeOp.make(value, perm))
+
+
+def broadcast(conversion: Conversion, value: SSAValue, dims: Sequence[int], shape: Sequence[int]) -> SSAValue:
+    """`broadcast_in_dim`: sizes of 1 stretch."""
+    sizes = cast("tuple[int, ...]", shape_of(value))
+    kept = [k for k, d in enumerate(dims) if sizes[k] == shape[d]]
+    value = reshape(conversion, value, [sizes[k] for k in kept])
+    places = [dims[k] for k in kept]
+    if places == list(range(len(shape))):
+        return value
+    order = sorted(range(len(places)), key=lambda k: places[k])
+    value = transpose(conversion, value, order)
+    return conversion.emit(nd.BroadcastOp.make(value, [places[k] for k in order], shape))
+
+
+def splat(conversion: Conversion, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    """A rank-0 value at every position; a value that has the shape already as it is."""
+    return value if shape_of(value) == tuple(shape) else broadcast(conversion, value, (), shape)
+
+
+def like(conversion: Conversion, value: float | int, model: SSAValue) -> SSAValue:
+    """A constant of the type of `model`."""
+    return conversion.constant(value, tensor(element_of(model), shape_of(model)))

@@ -1,0 +1,105 @@
+"""From a module of StableHLO to level 1: every function anew, op by op, by the rules of the families.
+
+Nothing of the input is kept but names, types and locations. What cannot be converted is collected from the whole module first, then
+raised as one error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation
+
+from gradir.dialects.upstream.func import FuncOp, ReturnOp
+from gradir.errors import GradirError
+from gradir.frontends.stablehlo import contractions, control, elementwise, indexing, reductions, shapes, windows
+from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type
+from gradir.frontends.stablehlo.dialect import attribute
+from gradir.ir.builder import Builder, new_function
+from gradir.ir.diagnostics import Engine
+
+RULES: Mapping[str, Rule] = {
+    **elementwise.RULES,
+    **shapes.RULES,
+    **contractions.RULES,
+    **reductions.RULES,
+    **windows.RULES,
+    **indexing.RULES,
+    **control.RULES,
+}
+"""Name of an op -> how it is converted."""
+
+IGNORED = ("sdy.mesh",)
+"""Ops of a module that say nothing about values."""
+
+NOTE = "sharding is ignored: the program runs on one device"
+
+
+def convert(source: ModuleOp, engine: Engine) -> ModuleOp:
+    """The module of level 1 that computes what `source` does; remarks go to `engine`.
+
+    Raises GradirError GR120 with everything that has no counterpart.
+    """
+    conversion = Conversion(RULES, Builder(Block(), source.location))
+    functions: list[Operation] = []
+    for op in source.body.block.ops:
+        if isinstance(op, FuncOp):
+            functions.append(_function(conversion, op))
+        elif op.name in IGNORED:
+            conversion.sharded.append(op)
+        else:
+            conversion.report(op, "not a function")
+    if conversion.missing:
+        raise _unsupported(conversion.missing)
+    for op in conversion.sharded:
+        engine.remark(op, NOTE)
+    made = ModuleOp(functions)
+    made.location = source.location
+    name = source.properties.get("sym_name") or source.attributes.get("sym_name")
+    if isinstance(name, StringAttr):
+        made.properties["sym_name"] = name
+    return made
+
+
+def _function(conversion: Conversion, source: FuncOp) -> Operation:
+    types = [*source.function_type.inputs, *source.function_type.outputs]
+    for kind in dict.fromkeys(types):
+        try:
+            check_type(kind)
+        except UnsupportedError as error:
+            conversion.report(source, str(error))
+    body = source.body.first_block
+    if body is None or body.next_block is not None:
+        conversion.report(source, "a function without a body" if body is None else "a function of several blocks")
+        return source.clone()
+    made = Block(arg_types=list(source.function_type.inputs))
+    for old, new in zip(body.args, made.args):
+        new.location = old.location
+        new.name_hint = old.name_hint
+    conversion.values.update(zip(body.args, made.args))
+    conversion.builder = Builder(made, source.location)
+    for op in body.ops:
+        if isinstance(op, ReturnOp):
+            conversion.builder.loc = op.location
+            conversion.builder.op(ReturnOp, conversion.operands(op))
+        else:
+            conversion.convert(op)
+    visibility = attribute(source, "sym_visibility")
+    private = isinstance(visibility, StringAttr) and visibility.data == "private"
+    outputs = list(source.function_type.outputs)
+    return new_function(source.sym_name.data, made, outputs, private=private, loc=source.location)
+
+
+def _unsupported(missing: Sequence[Missing]) -> GradirError:
+    first, *more = missing
+    names = ", ".join(dict.fromkeys(item.op for item in missing))
+    return GradirError(
+        f"{len(missing)} ops of this program are not supported: {names}" if more else f"{first.op}: {first.reason}",
+        part="graph",
+        code="GR120",
+        op=first.op,
+        function=first.function,
+        location=first.location,
+        found="\n".join(map(str, missing)) if more else "",
+    )

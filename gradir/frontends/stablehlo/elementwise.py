@@ -1,0 +1,216 @@
+"""Elementwise ops, casts and comparisons: most have a counterpart of their own; the others become exact sequences of such ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from gradir.dialects import nd
+from gradir.dialects.types import element_of, is_float, numpy_dtype, rank_of, static_shape
+from gradir.frontends.stablehlo.attributes import word_of
+from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, like, splat
+from gradir.frontends.stablehlo.dialect import attribute
+
+UNARY: dict[str, type[nd.Unary]] = {
+    "stablehlo.abs": nd.AbsOp,
+    "stablehlo.ceil": nd.CeilOp,
+    "stablehlo.cosine": nd.CosOp,
+    "stablehlo.exponential": nd.ExpOp,
+    "stablehlo.exponential_minus_one": nd.Expm1Op,
+    "stablehlo.floor": nd.FloorOp,
+    "stablehlo.log": nd.LogOp,
+    "stablehlo.log_plus_one": nd.Log1pOp,
+    "stablehlo.logistic": nd.LogisticOp,
+    "stablehlo.negate": nd.NegOp,
+    "stablehlo.not": nd.NotOp,
+    "stablehlo.rsqrt": nd.RsqrtOp,
+    "stablehlo.sign": nd.SignOp,
+    "stablehlo.sine": nd.SinOp,
+    "stablehlo.sqrt": nd.SqrtOp,
+    "stablehlo.tanh": nd.TanhOp,
+    "chlo.erf": nd.ErfOp,
+}
+
+BINARY: dict[str, type[nd.Binary]] = {
+    "stablehlo.add": nd.AddOp,
+    "stablehlo.and": nd.AndOp,
+    "stablehlo.atan2": nd.Atan2Op,
+    "stablehlo.divide": nd.DivOp,
+    "stablehlo.maximum": nd.MaxOp,
+    "stablehlo.minimum": nd.MinOp,
+    "stablehlo.multiply": nd.MulOp,
+    "stablehlo.or": nd.OrOp,
+    "stablehlo.power": nd.PowOp,
+    "stablehlo.remainder": nd.RemOp,
+    "stablehlo.shift_left": nd.ShlOp,
+    "stablehlo.shift_right_arithmetic": nd.ShrSOp,
+    "stablehlo.shift_right_logical": nd.ShrUOp,
+    "stablehlo.subtract": nd.SubOp,
+    "stablehlo.xor": nd.XorOp,
+}
+
+
+def _unary(kind: type[nd.Unary]) -> Rule:
+    return lambda conversion, op: [conversion.emit(kind.make(*conversion.operands(op)))]
+
+
+def _binary(kind: type[nd.Binary]) -> Rule:
+    return lambda conversion, op: [conversion.emit(kind.make(*conversion.operands(op)))]
+
+
+def is_finite(conversion: Conversion, op: Operation) -> Values:
+    """`|x| < inf`"""
+    return [conversion.emit(nd.IsFiniteOp.make(*conversion.operands(op)))]
+
+
+def is_inf(conversion: Conversion, op: Operation) -> Values:
+    """`|x| == inf`"""
+    (operand,) = conversion.operands(op)
+    size = conversion.emit(nd.AbsOp.make(operand))
+    return [conversion.emit(nd.CompareOp.make("eq", size, like(conversion, float("inf"), size)))]
+
+
+def convert(conversion: Conversion, op: Operation) -> Values:
+    """A cast; to the same type: nothing."""
+    (operand,) = conversion.operands(op)
+    wanted = element_of(op.results[0])
+    return [operand if element_of(operand) == wanted else conversion.emit(nd.ConvertOp.make(operand, wanted))]
+
+
+def compare(conversion: Conversion, op: Operation) -> Values:
+    """`lhs DIRECTION rhs`, with IEEE comparison."""
+    lhs, rhs = conversion.operands(op)
+    if word_of(attribute(op, "compare_type")) == "TOTALORDER" and is_float(element_of(lhs)):
+        raise UnsupportedError("comparison in total order")
+    direction = word_of(attribute(op, "comparison_direction")).lower()
+    return [conversion.emit(nd.CompareOp.make(direction, lhs, rhs))]
+
+
+def select(conversion: Conversion, op: Operation) -> Values:
+    """`on_true if pred else on_false`; a rank-0 predicate decides for all."""
+    pred, on_true, on_false = conversion.operands(op)
+    return [conversion.emit(nd.SelectOp.make(_spread(conversion, pred, on_true), on_true, on_false))]
+
+
+def clamp(conversion: Conversion, op: Operation) -> Values:
+    """`min(max(x, lo), hi)`; bounds of rank 0 hold for all."""
+    lo, operand, hi = conversion.operands(op)
+    return [conversion.emit(nd.ClampOp.make(_spread(conversion, lo, operand), operand, _spread(conversion, hi, operand)))]
+
+
+def _spread(conversion: Conversion, value: SSAValue, model: SSAValue) -> SSAValue:
+    return splat(conversion, value, static_shape(model)) if rank_of(value) == 0 else value
+
+
+def square(conversion: Conversion, op: Operation) -> Values:
+    """`x * x`"""
+    (x,) = conversion.operands(op)
+    return [conversion.emit(nd.MulOp.make(x, x))]
+
+
+def round_nearest_even(conversion: Conversion, op: Operation) -> Values:
+    """The nearest whole number, of two equally near the even one: 0.5 -> 0, -0.5 -> -0."""
+    (x,) = conversion.operands(op)
+    emit = conversion.emit
+    size = emit(nd.AbsOp.make(x))
+    below, above = emit(nd.FloorOp.make(size)), emit(nd.CeilOp.make(size))
+    halved = emit(nd.MulOp.make(below, like(conversion, 0.5, x)))
+    even = emit(nd.CompareOp.make("eq", halved, emit(nd.FloorOp.make(halved))))
+    return [_rounded(conversion, x, (size, below, above), emit(nd.SelectOp.make(even, below, above)))]
+
+
+def round_nearest_afz(conversion: Conversion, op: Operation) -> Values:
+    """The nearest whole number, of two equally near the one away from zero: 0.5 -> 1, -0.5 -> -1."""
+    (x,) = conversion.operands(op)
+    emit = conversion.emit
+    size = emit(nd.AbsOp.make(x))
+    below, above = emit(nd.FloorOp.make(size)), emit(nd.CeilOp.make(size))
+    return [_rounded(conversion, x, (size, below, above), above)]
+
+
+def _rounded(conversion: Conversion, x: SSAValue, sizes: tuple[SSAValue, SSAValue, SSAValue], tie: SSAValue) -> SSAValue:
+    """`x` with its size rounded to the nearer of floor and ceiling, or to `tie`. `|x| - floor |x|` is exact in every float type."""
+    emit = conversion.emit
+    size, below, above = sizes
+    fraction, half = emit(nd.SubOp.make(size, below)), like(conversion, 0.5, x)
+    nearest = emit(nd.SelectOp.make(emit(nd.CompareOp.make("lt", fraction, half)), below, tie))
+    nearest = emit(nd.SelectOp.make(emit(nd.CompareOp.make("gt", fraction, half)), above, nearest))
+    negative = emit(nd.CompareOp.make("lt", x, like(conversion, 0.0, x)))
+    signed = emit(nd.SelectOp.make(negative, emit(nd.NegOp.make(nearest)), nearest))
+    return emit(nd.SelectOp.make(emit(nd.CompareOp.make("eq", below, above)), x, signed))  # whole already: -0, inf
+
+
+def popcnt(conversion: Conversion, op: Operation) -> Values:
+    """How many bits are set."""
+    (x,) = conversion.operands(op)
+    return [_count_bits(conversion, x)]
+
+
+def count_leading_zeros(conversion: Conversion, op: Operation) -> Values:
+    """`width - popcnt(x | x >> 1 | .. | x >> width - 1)`"""
+    (x,) = conversion.operands(op)
+    emit = conversion.emit
+    width = 8 * numpy_dtype(element_of(x)).itemsize
+    shift = 1
+    while shift < width:
+        x = emit(nd.OrOp.make(x, emit(nd.ShrUOp.make(x, like(conversion, shift, x)))))
+        shift *= 2
+    return [emit(nd.SubOp.make(like(conversion, width, x), _count_bits(conversion, x)))]
+
+
+def _count_bits(conversion: Conversion, x: SSAValue) -> SSAValue:
+    """Pairs, then quads, .. are added in place (Hacker's Delight, 5-1)."""
+    emit = conversion.emit
+    width = 8 * numpy_dtype(element_of(x)).itemsize
+    shift = 1
+    while shift < width:
+        mask = sum(((1 << shift) - 1) << at for at in range(0, width, 2 * shift))
+        low = like(conversion, mask, x)  # its top bit is clear: the same number signed and unsigned
+        high = emit(nd.AndOp.make(emit(nd.ShrUOp.make(x, like(conversion, shift, x))), low))
+        x = emit(nd.AddOp.make(emit(nd.AndOp.make(x, low)), high))
+        shift *= 2
+    return x
+
+
+def identity(conversion: Conversion, op: Operation) -> Values:
+    """The operands."""
+    return conversion.operands(op)
+
+
+RULES: dict[str, Rule] = {
+    **{name: _unary(kind) for name, kind in UNARY.items()},
+    **{name: _binary(kind) for name, kind in BINARY.items()},
+    "stablehlo.is_finite": is_finite,
+    "chlo.is_inf": is_inf,
+    "stablehlo.convert": convert,
+    "stablehlo.compare": compare,
+    "stablehlo.select": select,
+    "stablehlo.clamp": clamp,
+    "chlo.square": square,
+    "stablehlo.round_nearest_even": round_nearest_even,
+    "stablehlo.round_nearest_afz": round_nearest_afz,
+    "stablehlo.popcnt": popcnt,
+    "stablehlo.count_leading_zeros": count_leading_zeros,
+    "stablehlo.optimization_barrier": identity,
+}
+
+
+def lifted(conversion: Conversion, block: Block, arguments: Values, shape: Sequence[int]) -> list[SSAValue]:
+    """A body on scalars, applied to whole tensors of `shape`: what it returns."""
+    scalars = conversion.values
+    conversion.values = inside = {**scalars, **dict(zip(block.args, arguments))}
+    try:
+        for op in block.ops:
+            if op.name != "stablehlo.constant" and op.name not in RULES and not is_return(op):
+                raise UnsupportedError(f"a body that holds {op.name}")
+            for value in op.operands:
+                if rank_of(inside[value]) == 0:  # from outside of the body
+                    inside[value] = splat(conversion, inside[value], shape)
+            if is_return(op):
+                return conversion.operands(op)
+            for result, new in zip(op.results, conversion.rules[op.name](conversion, op), strict=True):
+                inside[result] = splat(conversion, new, shape)
+    finally:
+        conversion.values = scalars
+    raise UnsupportedError("a body without stablehlo.return")
