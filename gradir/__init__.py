@@ -18,13 +18,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "control": ("cond", "fori_loop", "while_loop", "scan"),
     _PYTHON + "pytrees": ("tree_map",),
     _PYTHON + "elementwise": (
-        "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "tan", "floor", "ceil", "relu", "negative",
+        "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "relu", "negative",
         "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "isnan", "add", "subtract", "multiply",
         "divide", "maximum", "minimum", "fmod", "mod", "floor_divide", "power", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor",
         "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and",
         "logical_or", "where", "clip", "gelu", "pi",
     ),
-    _PYTHON + "mathematics": ("round", "rint", "round_away", "trunc"),
+    _PYTHON + "mathematics": (
+        "round", "rint", "round_away", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
+        "arctanh",
+    ),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
     _PYTHON + "shape": (
         "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip",

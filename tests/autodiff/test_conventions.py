@@ -73,6 +73,20 @@ def test_infinite_slopes(gradient: Any) -> None:
     assert gradient(gd.sqrt, 0.0) == INF
     assert gradient(gd.log, 0.0) == INF
     assert gradient(lambda x: gd.grad(gd.sqrt)(x), 0.0) == -INF
+    assert gradient(gd.cbrt, 0.0) == INF
+    for x in (1.0, -1.0):
+        assert (gradient(gd.arcsin, x), gradient(gd.arccos, x), gradient(gd.arctanh, x)) == (INF, -INF, INF)
+        assert gradient(lambda x: 0.0 * gd.arcsin(x) + 0.0 * gd.arccos(x) + 0.0 * gd.arctanh(x), x) == 0
+    assert gradient(gd.arccosh, 1.0) == INF
+
+
+def test_a_cube_root_of_a_cube_pays_the_price(gradient: Any) -> None:
+    assert gradient(lambda x: gd.cbrt(x * x * x), 0.0) == 0
+
+
+def test_slopes_of_large_arguments(gradient: Any) -> None:
+    np.testing.assert_allclose(gradient(gd.arcsinh, [3e30, -4e30]), [1 / 3e30, 1 / 4e30], rtol=1e-6)
+    np.testing.assert_array_equal(gradient(gd.arctan, [3e30, -INF]), [0, 0])
 
 
 def test_atan2_at_the_origin(gradient: Any) -> None:

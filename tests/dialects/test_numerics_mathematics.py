@@ -10,7 +10,7 @@ import pytest
 
 from gradir.dialects import nd
 from tests.dialects.build import evaluate, f32
-from tests.dialects.test_numerics import bits_equal
+from tests.dialects.test_numerics import bits_equal, nearly
 
 BF16 = ml_dtypes.bfloat16
 INF, NAN = np.inf, np.nan
@@ -30,3 +30,35 @@ def test_rounding_next_to_a_half_and_of_large_numbers() -> None:
     bits_equal(evaluate(nd.RoundEvenOp.make, x), [0, -0.0, 8388608, 8388609, np.float32(-3e38)])
     y = np.array([0.49999999999999994, 2.0**52 - 0.5, 2.0**52 + 1])
     bits_equal(evaluate(nd.RoundAwayOp.make, y), [0, 2.0**52, 2.0**52 + 1])
+
+
+def test_roots_and_odd_functions_keep_the_sign_of_zero() -> None:
+    zeros = f32(-0.0, 0.0)
+    for make in (nd.CbrtOp, nd.TanOp, nd.AsinOp, nd.AtanOp, nd.SinhOp, nd.AsinhOp, nd.AtanhOp):
+        bits_equal(evaluate(make.make, zeros), zeros)
+    bits_equal(evaluate(nd.CbrtOp.make, f32(-8, INF, -INF, NAN, 1e-45)), [-2, INF, -INF, NAN, np.float32(1.1190347e-15)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_domains_of_inverse_functions(dtype: Any) -> None:
+    x = np.array([1, -1, 1.0000002, -2, INF, -INF, NAN], dtype)
+    half = dtype(np.pi / 2)
+    nearly(evaluate(nd.AsinOp.make, x), np.array([half, -half, NAN, NAN, NAN, NAN, NAN], dtype))
+    nearly(evaluate(nd.AcosOp.make, x), np.array([0, np.pi, NAN, NAN, NAN, NAN, NAN], dtype))
+    bits_equal(evaluate(nd.AtanhOp.make, x), [INF, -INF, NAN, NAN, NAN, NAN, NAN])
+    bits_equal(evaluate(nd.AcoshOp.make, np.array([1, 0.99, -1, -2, -1e30, INF, -INF, NAN], dtype)), [0, NAN, NAN, NAN, NAN, INF, NAN, NAN])
+    bits_equal(evaluate(nd.AsinhOp.make, np.array([INF, -INF, NAN], dtype)), [INF, -INF, NAN])
+    nearly(evaluate(nd.AtanOp.make, np.array([INF, -INF, NAN], dtype)), np.array([half, -half, NAN], dtype))
+    bits_equal(evaluate(nd.TanOp.make, np.array([INF, -INF, NAN], dtype)), [NAN, NAN, NAN])
+    bits_equal(evaluate(nd.SinhOp.make, np.array([INF, -INF, NAN, 1e4], dtype)), [INF, -INF, NAN, INF])
+    bits_equal(evaluate(nd.CoshOp.make, np.array([INF, -INF, NAN, 0, -1e4], dtype)), [INF, INF, NAN, 1, INF])
+
+
+def test_tiny_and_large_arguments_stay_accurate() -> None:
+    for make in (nd.TanOp, nd.AsinOp, nd.AtanOp, nd.SinhOp, nd.AsinhOp, nd.AtanhOp):
+        assert evaluate(make.make, f32(1e-10))[0] == np.float32(1e-10)
+        assert evaluate(make.make, f32(1e-45))[0] == np.float32(1e-45)
+    x = f32(3e38, 1.0000001)
+    nearly(evaluate(nd.AsinhOp.make, x), np.arcsinh(x.astype(np.float64)).astype(np.float32))
+    nearly(evaluate(nd.AcoshOp.make, x), np.arccosh(x.astype(np.float64)).astype(np.float32))
+    nearly(evaluate(nd.SinhOp.make, f32(89, -89)), np.sinh(np.array([89.0, -89.0])).astype(np.float32))

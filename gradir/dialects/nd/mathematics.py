@@ -43,6 +43,77 @@ class TruncOp(Function):
     name = "nd.trunc"
 
 
+@irdl_op_definition
+class CbrtOp(Function):
+    """`result = x ** (1/3)` with the sign of x; cbrt(-8) = -2, cbrt(-0) = -0. StableHLO: cbrt."""
+
+    name = "nd.cbrt"
+
+
+@irdl_op_definition
+class TanOp(Function):
+    """`result = sin x / cos x`, accurate over the whole range; tan(inf) = NaN. StableHLO: tan. ONNX: Tan."""
+
+    name = "nd.tan"
+
+
+@irdl_op_definition
+class AsinOp(Function):
+    """`result = the angle in [-pi/2, pi/2] whose sine is x`; NaN for |x| > 1. CHLO: asin. ONNX: Asin."""
+
+    name = "nd.asin"
+
+
+@irdl_op_definition
+class AcosOp(Function):
+    """`result = the angle in [0, pi] whose cosine is x`; NaN for |x| > 1. CHLO: acos. ONNX: Acos."""
+
+    name = "nd.acos"
+
+
+@irdl_op_definition
+class AtanOp(Function):
+    """`result = the angle in [-pi/2, pi/2] whose tangent is x`; atan(inf) = pi/2. CHLO: atan. ONNX: Atan."""
+
+    name = "nd.atan"
+
+
+@irdl_op_definition
+class SinhOp(Function):
+    """`result = (e**x - e**-x) / 2`, accurate near 0. CHLO: sinh. ONNX: Sinh."""
+
+    name = "nd.sinh"
+
+
+@irdl_op_definition
+class CoshOp(Function):
+    """`result = (e**x + e**-x) / 2`. CHLO: cosh. ONNX: Cosh."""
+
+    name = "nd.cosh"
+
+
+@irdl_op_definition
+class AsinhOp(Function):
+    """`result = ln(x + sqrt(x**2 + 1))`, accurate near 0. CHLO: asinh. ONNX: Asinh."""
+
+    name = "nd.asinh"
+
+
+@irdl_op_definition
+class AcoshOp(Function):
+    """`result = ln(x + sqrt(x**2 - 1))`, accurate near 1; NaN for x < 1. CHLO: acosh. ONNX: Acosh."""
+
+    name = "nd.acosh"
+
+
+@irdl_op_definition
+class AtanhOp(Function):
+    """`result = ln((1 + x) / (1 - x)) / 2`, accurate near 0; atanh(+-1) = +-inf, NaN for |x| > 1. CHLO: atanh. ONNX: Atanh."""
+
+    name = "nd.atanh"
+
+
 ROUNDING: tuple[type[Function], ...] = (RoundEvenOp, RoundAwayOp, TruncOp)
-UNARY: tuple[type[Unary], ...] = ROUNDING
+SMOOTH: tuple[type[Function], ...] = (CbrtOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp, AcoshOp, AtanhOp)
+UNARY: tuple[type[Unary], ...] = (*ROUNDING, *SMOOTH)
 OPS: tuple[type[NdOp], ...] = UNARY

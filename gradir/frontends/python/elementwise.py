@@ -67,11 +67,6 @@ def square(x: Any) -> Array:
     return multiply(x, x)
 
 
-def tan(x: Any) -> Array:
-    """sin(x) / cos(x)"""
-    return divide(sin(x), cos(x))
-
-
 def isfinite(x: Any) -> Array:
     """Neither infinite nor NaN"""
     x = as_array(x)

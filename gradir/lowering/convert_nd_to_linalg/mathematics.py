@@ -17,6 +17,16 @@ BODIES: dict[type[Operation], Body] = {
     nd.RoundEvenOp: float_op(math.RoundEvenOp),
     nd.RoundAwayOp: float_op(math.RoundOp),
     nd.TruncOp: float_op(math.TruncOp),
+    nd.CbrtOp: float_op(math.CbrtOp),
+    nd.TanOp: float_op(math.TanOp),
+    nd.AsinOp: float_op(math.AsinOp),
+    nd.AcosOp: float_op(math.AcosOp),
+    nd.AtanOp: float_op(math.AtanOp),
+    nd.SinhOp: float_op(math.SinhOp),
+    nd.CoshOp: float_op(math.CoshOp),
+    nd.AsinhOp: float_op(math.AsinhOp),
+    nd.AcoshOp: float_op(math.AcoshOp),
+    nd.AtanhOp: float_op(math.AtanhOp),
 }
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from gradir.dialects.target import CpuTargetAttr, TargetAttr, target_of
 from gradir.dialects.upstream import arith
 from gradir.ir.passes import Pass, PassContext, error_at
-from gradir.lowering.expand_math import error_function, exponential, logarithm, power, rounding, trigonometric
+from gradir.lowering.expand_math import error_function, exponential, inverse, logarithm, power, rounding, trigonometric
 from gradir.lowering.expand_math.algebra import Expression, Site, shaped
 
 Rule = Callable[..., Expression]
@@ -37,6 +37,11 @@ EXPANSIONS: dict[str, Rule] = {
     "math.tan": trigonometric.tan,
     "math.atan": trigonometric.atan,
     "math.atan2": trigonometric.atan2,
+    "math.asin": inverse.asin,
+    "math.acos": inverse.acos,
+    "math.asinh": inverse.asinh,
+    "math.acosh": inverse.acosh,
+    "math.atanh": inverse.atanh,
     "math.erf": error_function.erf,
     "math.rsqrt": rounding.rsqrt,
     "math.round": rounding.round_away,

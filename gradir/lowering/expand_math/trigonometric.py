@@ -1,4 +1,4 @@
-"""sin, cos, tan and the inverse functions.
+"""sin, cos, tan, atan and atan2.
 
 Arguments below 2^30 are reduced by n = round(x 2/pi) and pi/2 in two or three f64; larger ones by a window of 192 bits of 2/pi (Payne and
 Hanek 1983), in integers, lane by lane and only when there is one. f32 arguments are reduced in f64.
@@ -152,16 +152,8 @@ def _atan_unit(t: Expression) -> Expression:
     u = far.select((t - 1.0) / (t + 1.0), t)
     z = u * u
     a = (u * z).fma(z.polynomial(c.by_format(f, c.ATAN_F32, c.ATAN_F64)), u)
-    high, low = _parts(f.mantissa, c.HALF_PI / 2, c.HALF_PI_LOW / 2)
+    high, low = c.parts(f, c.HALF_PI / 2, c.HALF_PI_LOW / 2)
     return far.select((a + low) + high, a)
-
-
-def _parts(mantissa: int, high: float, low: float) -> tuple[float, float]:
-    """A constant as two numbers of the format; f32's second part is what the first one lacks."""
-    if mantissa == 52:
-        return high, low
-    first = {c.HALF_PI: 1.5707963705062866, c.PI: 3.1415927410125732, c.HALF_PI / 2: 0.7853981852531433}[high]
-    return first, high - first
 
 
 def atan(x: Expression) -> Expression:
@@ -169,7 +161,7 @@ def atan(x: Expression) -> Expression:
     a = abs(x)
     inverse = a.gt(1.0)
     t = _atan_unit(inverse.select(1.0 / a, a))
-    high, low = _parts(x.format.mantissa, c.HALF_PI, c.HALF_PI_LOW)
+    high, low = c.parts(x.format, c.HALF_PI, c.HALF_PI_LOW)
     return inverse.select((low - t) + high, t).copysign(x)
 
 
@@ -181,8 +173,8 @@ def atan2(y: Expression, x: Expression) -> Expression:
     ratio = small / large
     ratio = large.eq(0.0).select(0.0, small.eq(_INF).select(1.0, ratio))
     r = _atan_unit(ratio)
-    high, low = _parts(x.format.mantissa, c.HALF_PI, c.HALF_PI_LOW)
+    high, low = c.parts(x.format, c.HALF_PI, c.HALF_PI_LOW)
     r = steep.select((low - r) + high, r)
-    high, low = _parts(x.format.mantissa, c.PI, c.PI_LOW)
+    high, low = c.parts(x.format, c.PI, c.PI_LOW)
     r = x.bits().lt(0).select((low - r) + high, r)
     return (x.is_nan() | y.is_nan()).select(x + y, r.copysign(y))

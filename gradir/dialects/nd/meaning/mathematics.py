@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.elementwise import by_f32
+from gradir.dialects.nd.meaning.elementwise import by_f32, by_f64
 from gradir.dialects.nd.meaning.rounding import Array
 
 
@@ -20,4 +20,14 @@ EVALUATE: dict[str, Callable[..., Any]] = {
     "nd.round_even": by_f32(np.rint),
     "nd.round_away": by_f32(_round_away),
     "nd.trunc": by_f32(np.trunc),
+    "nd.cbrt": by_f64(np.cbrt),
+    "nd.tan": by_f64(np.tan),
+    "nd.asin": by_f64(np.arcsin),
+    "nd.acos": by_f64(np.arccos),
+    "nd.atan": by_f64(np.arctan),
+    "nd.sinh": by_f64(np.sinh),
+    "nd.cosh": by_f64(np.cosh),
+    "nd.asinh": by_f64(np.arcsinh),
+    "nd.acosh": by_f64(np.arccosh),
+    "nd.atanh": by_f64(np.arctanh),
 }

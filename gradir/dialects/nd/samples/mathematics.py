@@ -8,7 +8,14 @@ from gradir.dialects.nd.base import NdOp, Sample
 from gradir.dialects.nd.samples.case import BF16, SPECIAL, Array, same, wave
 
 _ALL = wave(2, 3, scale=2.0, shift=0.2)
-_SMOOTH: dict[str, Array] = {}
+_UNIT = wave(2, 3, scale=0.9)
+_SMOOTH: dict[str, Array] = {
+    "nd.tan": wave(2, 3, scale=1.2),
+    "nd.asin": _UNIT,
+    "nd.acos": _UNIT,
+    "nd.atanh": _UNIT,
+    "nd.acosh": wave(2, 3, scale=0.9, shift=2.1),
+}
 """Where each function is smooth, if not everywhere."""
 
 _HALVES = np.array([0.5, -0.5, 1.5, -1.5, 2.5, 0.49999997, -0.49999997, 8388609.0, -3.7], np.float32)

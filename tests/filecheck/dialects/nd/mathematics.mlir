@@ -11,3 +11,28 @@ func.func @rounding(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %2 = nd.trunc %1 : tensor<2x3xf32>
   return %2 : tensor<2x3xf32>
 }
+
+// CHECK-LABEL: func.func @smooth
+func.func @smooth(%x: tensor<?xf64, ["n"]>) -> tensor<?xf64, ["n"]> {
+  // CHECK: nd.cbrt %x : tensor<?xf64, ["n"]>
+  %0 = nd.cbrt %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.tan %x : tensor<?xf64, ["n"]>
+  %1 = nd.tan %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.asin %x : tensor<?xf64, ["n"]>
+  %2 = nd.asin %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.acos %x : tensor<?xf64, ["n"]>
+  %3 = nd.acos %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.atan %x : tensor<?xf64, ["n"]>
+  %4 = nd.atan %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.sinh %x : tensor<?xf64, ["n"]>
+  %5 = nd.sinh %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.cosh %x : tensor<?xf64, ["n"]>
+  %6 = nd.cosh %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.asinh %x : tensor<?xf64, ["n"]>
+  %7 = nd.asinh %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.acosh %x : tensor<?xf64, ["n"]>
+  %8 = nd.acosh %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.atanh %x : tensor<?xf64, ["n"]>
+  %9 = nd.atanh %x : tensor<?xf64, ["n"]>
+  return %9 : tensor<?xf64, ["n"]>
+}
