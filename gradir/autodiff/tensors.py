@@ -57,7 +57,7 @@ class TensorBuilder:
         """A tensor of type `kind` filled with `value`; run-time sizes come from their symbols."""
         assert isinstance(kind, TensorType)
         elem = kind.element_type
-        attr: Attribute = IntegerAttr(int(value), elem) if isinstance(elem, IntegerType) else FloatAttr(value, elem)  # pyright: ignore[reportArgumentType]
+        attr: Attribute = IntegerAttr(int(value), elem) if isinstance(elem, IntegerType) else FloatAttr(value, elem)
         shape = shape_of(kind)
         if all(isinstance(n, int) for n in shape):
             return self.emit(nd.ConstantOp, [], kind, value=attr)

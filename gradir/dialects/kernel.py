@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from xdsl.dialects.builtin import I64, DenseArrayBase, i64
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute
@@ -39,7 +39,7 @@ class Schedule(ParametrizedAttribute):
     FIELDS: ClassVar[tuple[str, ...]] = ("tile", "block", "parallel")
 
     @classmethod
-    def of(cls, **fields: Sequence[int]) -> Schedule:
+    def of(cls, **fields: Sequence[int]) -> Self:
         """`cls.of(tile=[6, 16])`: fields that are not given are empty."""
         unknown = set(fields) - set(cls.FIELDS)
         if unknown:

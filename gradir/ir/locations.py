@@ -59,7 +59,7 @@ def position(loc: Any) -> Position | None:
 def parts(loc: LocationAttr) -> tuple[LocationAttr, ...]:
     """The members of a fused location; any other location alone."""
     if isinstance(loc, FusedLoc):
-        return tuple(loc.locations)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues, reportUnknownVariableType]  (an ArrayAttr of locations)
+        return tuple(loc.locations)  # pyright: ignore[reportArgumentType]  (an ArrayAttr of locations)
     return (loc,)
 
 

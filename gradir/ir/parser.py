@@ -6,6 +6,7 @@ locations with metadata and ranges; float bits in dense literals; a position whe
 
 from __future__ import annotations
 
+import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -109,7 +110,9 @@ class LocParser(Parser):
         start = self._op_starts[-1]  # xDSL points behind the name
         dialect = name.partition(".")[0]
         known = "." in name and dialect in self.ctx.registered_dialect_names
-        what = f"unknown op '{name}'" + ("" if known else f": no dialect '{dialect}' is registered" if "." in name else "")
+        near = difflib.get_close_matches(name, [op.name for op in self.ctx.loaded_ops if known or "." not in name], 1, 0.75)
+        what = f"unknown op '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+        what += "" if known or "." not in name else f": no dialect '{dialect}' is registered"
         self.raise_error(what, Span(start, start + len(name), self.lexer.input))
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
@@ -121,7 +124,7 @@ class LocParser(Parser):
     def raise_error(self, msg: str, at_position: Any = None, end_position: Any = None) -> NoReturn:
         if at_position is None and end_position is None:
             at_position = self._end_of_previous_line()
-        super().raise_error(msg, at_position, end_position)  # pyright: ignore[reportArgumentType, reportCallIssue]  (xDSL's overloads)
+        super().raise_error(msg, at_position, end_position)  # pyright: ignore[reportArgumentType]  (xDSL's overloads)
 
     def _end_of_previous_line(self) -> int | None:
         """Where an error after the last token of a line belongs: there, not at the first token of a later line."""

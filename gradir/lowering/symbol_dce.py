@@ -72,6 +72,6 @@ def _references(attributes: Iterable[Attribute]) -> Iterator[str]:
         if isinstance(attribute, SymbolRefAttr):
             yield attribute.root_reference.data
         elif isinstance(attribute, ArrayAttr):
-            yield from _references(attribute.data)  # pyright: ignore[reportUnknownArgumentType]  (elements are attributes)
+            yield from _references(attribute.data)
         elif isinstance(attribute, DictionaryAttr):
             yield from _references(attribute.data.values())

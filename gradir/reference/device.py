@@ -215,7 +215,7 @@ def _schedule(machine: Machine, op: Operation, block: _Block) -> None:
             ready = _opened(machine, op, block)
             if not ready:
                 break
-        machine.rng.shuffle(ready)  # pyright: ignore[reportArgumentType]  a list is fine
+        machine.rng.shuffle(ready)
         for thread in ready:
             thread.waits = ""
             thread.turn.release()

@@ -9,8 +9,10 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
@@ -80,8 +82,8 @@ class Site:
     added: list[Operation] = field(default_factory=list[Operation])
     """Every op that was emitted, so that the pass can expand what the target lacks."""
 
-    def emit(self, kind: type[Operation], operands: Sequence[SSAValue], types: Sequence[Attribute], **more: object) -> Operation:
-        op = kind.create(operands=operands, result_types=types, location=self.loc, **more)  # type: ignore[arg-type]
+    def emit(self, kind: type[Operation], operands: Sequence[SSAValue], types: Sequence[Attribute], **more: Any) -> Operation:
+        op = kind.create(operands=operands, result_types=types, location=self.loc, **more)
         self.insert(op)
         return op
 
@@ -103,11 +105,11 @@ class Site:
         found = self.constants.get(key)
         if found is None:
             if isinstance(t, VectorType):
-                value: Attribute = DenseIntOrFPElementsAttr.from_list(t, [number])  # type: ignore[arg-type]
+                value: Attribute = DenseIntOrFPElementsAttr.from_list(t, [number])
             elif isinstance(element, IntegerType) or element.name == "index":
-                value = IntegerAttr(int(number), element)  # type: ignore[arg-type]
+                value = IntegerAttr(int(number), cast("IntegerType", element))
             else:
-                value = FloatAttr(float(number), element)  # type: ignore[arg-type]
+                value = FloatAttr(float(number), cast("AnyFloat", element))
             op = arith.ConstantOp.create(result_types=[t], properties={"value": value}, location=self.loc)
             first = self.entry.first_op
             if first is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.dialects.upstream import scf, vector
 from gradir.lowering.expand_math.algebra import Expression, Site, shaped
@@ -52,8 +52,8 @@ def each_lane(
     inner = site.inside(body)
     lane = body.args[0]
 
-    def extract(value: SSAValue, element: object) -> Expression:
-        op = inner.emit(vector.ExtractOp, [value, lane], [element], properties={"static_position": _DYNAMIC})  # type: ignore[list-item]
+    def extract(value: SSAValue, element: Attribute) -> Expression:
+        op = inner.emit(vector.ExtractOp, [value, lane], [element], properties={"static_position": _DYNAMIC})
         return Expression(inner, op.results[0])
 
     scalars = scalar(

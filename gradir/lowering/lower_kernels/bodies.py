@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, VectorType, f32, f64, i1
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerType, MemRefType, VectorType, f32, f64, i1
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -88,7 +88,7 @@ def identity(combiner: Operation, element: Attribute) -> Attribute:
     if isinstance(combiner, arith.AndIOp | arith.MinUIOp) or element == i1:
         # i1 as a signed number is 0 or -1: the largest is 0, the smallest all ones
         return number(0 if isinstance(combiner, arith.MaxSIOp) and element != i1 else -1 + isinstance(combiner, arith.MinSIOp), element)
-    bits = 64 if isinstance(element, IndexType) else element.bitwidth  # pyright: ignore  integers have a width
+    bits = 64 if isinstance(element, IndexType) else cast("IntegerType", element).bitwidth
     return number(-(1 << (bits - 1)) if isinstance(combiner, arith.MaxSIOp) else (1 << (bits - 1)) - 1, element)
 
 
@@ -158,9 +158,9 @@ class _Lanes:
             return
         if axis == len(self.shape) - 1:
             self.walking[op.result] = base
-        b, type_ = self.b, self.type(IndexType())
+        b, type_ = self.b, cast("VectorType[IndexType]", self.type(IndexType()))
         lanes = [lane[axis] for lane in product(*(range(n) for n in self.shape))]
-        offsets = b.constant(DenseIntOrFPElementsAttr.from_list(type_, lanes))  # pyright: ignore
+        offsets = b.constant(DenseIntOrFPElementsAttr.from_list(type_, lanes))
         if base != 0:
             offsets = b(arith.AddiOp, [b.splat(b.value(base), type_), offsets], [type_], {"overflowFlags": _NO_FLAGS})
         self.values[op.result] = offsets

@@ -57,7 +57,7 @@ _NO_OVERFLOW: dict[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr
 @lru_cache(maxsize=1 << 12)
 def vector_type(element: Attribute, *shape: int) -> VectorType[Any]:
     """`vector<shape x element>`, interned."""
-    return VectorType(element, list(shape))  # pyright: ignore[reportArgumentType]  element is a number type by construction
+    return VectorType(element, list(shape))
 
 
 @cache
@@ -149,7 +149,7 @@ class LoopBuilder(Builder):
 
     def constant(self, value: Attribute) -> SSAValue:
         """`arith.constant value`, once per function."""
-        type_ = value.get_type() if isinstance(value, DenseIntOrFPElementsAttr) else value.type  # pyright: ignore
+        type_ = value.get_type() if isinstance(value, DenseIntOrFPElementsAttr) else cast("IntegerAttr[Any] | FloatAttr[Any]", value).type
         return self._hoisted(value, arith.ConstantOp, [], type_, {"value": value})
 
     def value(self, index: Index) -> SSAValue:
@@ -171,14 +171,14 @@ class LoopBuilder(Builder):
         assert isinstance(type_, VectorType)
         owner = value.owner
         if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
-            return self.constant(DenseIntOrFPElementsAttr.from_list(type_, [owner.value.value.data]))  # pyright: ignore
+            return self.constant(DenseIntOrFPElementsAttr.from_list(type_, [owner.value.value.data]))
         if self.is_global(value):
             return self._hoisted((value, type_), vector.BroadcastOp, [value], type_, {})
         return self(vector.BroadcastOp, [value], [type_])
 
     def size(self, memory: SSAValue, dim: int) -> Index:
         """Extent of one dimension of a memref."""
-        static = memory.type.get_shape()[dim]  # pyright: ignore
+        static = cast("MemRefType[Any]", memory.type).get_shape()[dim]
         if static != DYNAMIC_INDEX:
             return int(static)
         if not self.is_global(memory):

@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import combine, widened
-from gradir.lowering.lower_kernels.builder import LoopBuilder
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.rows_loops import rows_loop, store
 from gradir.lowering.lower_kernels.rows_plan import RowsPlan, joined
 from gradir.lowering.lower_kernels.strips import each, nest, strips
@@ -27,13 +27,17 @@ LONGEST_ROW = 1 << 14
 """Elements of a row of scratch accumulators."""
 
 
+def _bytes(rows: Index, extent: int, op: BoundOp) -> int:
+    """What one pass over the rows reads; 0 when only the run knows how many there are."""
+    return rows * extent * element_bytes(op.element) if isinstance(rows, int) else 0
+
+
 def lower_columns(plan: RowsPlan, l1: int) -> None:
     """Build the whole kernel into `plan.kernel.b`."""
     accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
     rows, extent = [plan.space.extents[d] for d in plan.outer], plan.space.extents[plan.vector]
     one_loop = len(rows) == 1 and plan.inner == (plan.vector,)
-    known = isinstance(extent, int) and extent <= LONGEST_ROW and isinstance(rows[0], int)
-    if one_loop and known and rows[0] * extent * element_bytes(accumulating[0].element) > 2 * l1:  # pyright: ignore
+    if one_loop and isinstance(extent, int) and extent <= LONGEST_ROW and _bytes(rows[0], extent, accumulating[0]) > 2 * l1:
         _bands(plan, accumulating)
     else:
         _strips(plan, accumulating)

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any, cast
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import SSAValue
 
 from gradir.dialects.upstream import arith
@@ -51,10 +53,10 @@ def _in_blocks_of_k(kernel: Kernel, plan: Plan, machine: Machine) -> None:
     scratch: SSAValue | None = None
     partial = core.output
     if not core.stored or core.in_place:
-        shape = core.key.type.get_shape()  # pyright: ignore  a memref of known sizes: k_block asks for them
-        if -1 in shape or any(not isinstance(space.extents[d], int) for d in output):
+        shape = cast("MemRefType[Any]", core.key.type).get_shape()
+        if DYNAMIC_INDEX in shape or any(not isinstance(space.extents[d], int) for d in output):
             raise NotCovered("blocks of k into results of unknown sizes")
-        scratch = b.scratch(core.element, list(shape))  # pyright: ignore
+        scratch = b.scratch(core.element, list(shape))
         partial = Operand(scratch, core.output.map)
     lanes = machine.lanes_of(element_bytes(core.element)) * 2
 

@@ -47,7 +47,8 @@ class Plan:
 
 def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     """Roles of the dimensions, and the schedule's sizes fitted to them."""
-    assert group.contraction is not None
+    if group.contraction is None:
+        raise NotCovered("a kernel that says contraction and holds none")
     space = bind(kernel, group)
     position = group.contraction.index
     space = _collapsed(kernel, space, group)

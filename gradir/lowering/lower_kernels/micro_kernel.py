@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, i1
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.upstream import arith, math, vector
@@ -54,7 +54,7 @@ class MicroKernel:
         assert plan.core.combination is not None
         product = plan.core.combination.term.owner
         block = cast("Any", plan.core.op).body.block
-        factors = {_source(v, block): v for v in product.operands}  # pyright: ignore
+        factors = {_source(v, block): v for v in cast("Operation", product).operands}
         if set(factors) != {0, 1}:
             raise NotCovered("a product of other than the two operands")
         self.factors = factors

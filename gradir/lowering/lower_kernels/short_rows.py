@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import across_lanes, combine, widened
-from gradir.lowering.lower_kernels.builder import LoopBuilder
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.rows_loops import rows_loop
 from gradir.lowering.lower_kernels.rows_plan import RowsPlan, joined
 from gradir.lowering.lower_kernels.strips import each_block
@@ -48,8 +48,8 @@ class _ShortRows:
             first, rest = plan.outer[0], list(plan.outer[1:])
             block = max(1, TASK_ELEMENTS // max(1, self.extent))
 
-            def task(c: LoopBuilder, low: object, high: object) -> None:
-                c.loop(low, high, 1, [], lambda e, i, _: rows_loop(e, rest, plan, origin.moved(first, i), [], self._row))  # pyright: ignore
+            def task(c: LoopBuilder, low: Index, high: Index) -> None:
+                c.loop(low, high, 1, [], lambda e, i, _: rows_loop(e, rest, plan, origin.moved(first, i), [], self._row))
 
             each_block(b, 0, plan.space.extents[first], block, task)
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, gpu, memref, vector
@@ -212,7 +212,7 @@ def _casts(core: BoundOp) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]
             value = value.owner.operands[0]
         if value.owner is not block:
             raise NotCovered("a factor that is no input")
-        found[cast("int", value.index)] = tuple(reversed(chain))  # type: ignore[attr-defined]
+        found[cast("BlockArgument", value).index] = tuple(reversed(chain))
     if len(found) != 2 or sum(i is not None for i in core.used) != 2:
         raise NotCovered("a square, not a product of two inputs")
     first, second = sorted(found)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from gradir.dialects.upstream import linalg
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import combine, narrowed, widened
-from gradir.lowering.lower_kernels.builder import LoopBuilder
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.loops import adds_in_f64
 from gradir.lowering.lower_kernels.tiles import Tile, read, write
 from gradir.lowering.lower_kernels_gpu.launch import Launch, place, size_of, static_size
@@ -23,8 +23,8 @@ def map_points(launch: Launch, dims: Sequence[int], stores: Sequence[BoundOp], m
     extents = launch.space.extents
     launch.blocks = _blocks(static_size(dims, extents))
 
-    def at(b: LoopBuilder, i: object) -> None:
-        tile = place(b, launch.space.origin, dims, extents, i)  # type: ignore[arg-type]
+    def at(b: LoopBuilder, i: Index) -> None:
+        tile = place(b, launch.space.origin, dims, extents, i)
         known: dict[SSAValue, SSAValue] = {}
         values = [launch.pull(b, op.key, tile, known, memory) for op in stores]
         for op, value in zip(stores, values):
@@ -41,8 +41,8 @@ def map_op(launch: Launch) -> None:
     parallel = [d for d in range(len(extents)) if d not in op.reduced]
     launch.blocks = _blocks(static_size(parallel, extents))
 
-    def at(b: LoopBuilder, i: object) -> None:
-        tile = place(b, launch.space.origin, parallel, extents, i)  # type: ignore[arg-type]
+    def at(b: LoopBuilder, i: Index) -> None:
+        tile = place(b, launch.space.origin, parallel, extents, i)
         b.loc = op.op.location
         write(b, _value(launch, op, b, tile), op.output, tile)
 

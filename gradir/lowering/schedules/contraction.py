@@ -92,7 +92,7 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
     alone = not parallel and prod(extents[d] for d in roles.batch) == 1
     block = [] if not alone else _block(machine, depth, rows, prod(extents[d] for d in column_dims), size, bool(pack))
-    return ContractionAttr.of(tile=tile, block=block, pack=pack, parallel=parallel)  # pyright: ignore[reportReturnType]  `of` makes its own class
+    return ContractionAttr.of(tile=tile, block=block, pack=pack, parallel=parallel)
 
 
 def _parallel(

@@ -25,4 +25,4 @@ def schedule_elementwise(group: Group, machine: Machine) -> ElementwiseAttr:
     fields = {"tile": [lanes * registers]}
     if machine.threads > 1 and traffic >= PARALLEL_BYTES and group.space:
         fields["parallel"] = [group.space[0]]
-    return ElementwiseAttr.of(**fields)  # pyright: ignore[reportReturnType]  `of` makes its own class
+    return ElementwiseAttr.of(**fields)

@@ -9,4 +9,4 @@ from gradir.lowering.schedules.machine import Machine, bytes_of
 
 def schedule_loops(group: Group, machine: Machine) -> LoopsAttr:
     """tile = [lanes of the widest output]."""
-    return LoopsAttr.of(tile=[machine.lanes_of(max(bytes_of(o.output) for o in group.ops))])  # pyright: ignore[reportReturnType]
+    return LoopsAttr.of(tile=[machine.lanes_of(max(bytes_of(o.output) for o in group.ops))])

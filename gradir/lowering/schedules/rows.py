@@ -24,4 +24,4 @@ def schedule_rows(group: Group, machine: Machine) -> RowsAttr:
     independent = bool(roles.outer) and not any(s.form == "reduce_outer" for s in roles.sections)
     if machine.threads > 1 and independent and prod(extents) * roles.sweeps >= PARALLEL_ELEMENTS:
         fields["parallel"] = [roles.outer[0]]
-    return RowsAttr.of(**fields)  # pyright: ignore[reportReturnType]  `of` makes its own class
+    return RowsAttr.of(**fields)

@@ -5,7 +5,8 @@ f16 and bf16 arithmetic runs in f32 with one rounding per op (docs/numerics.md),
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.ir import Operation
@@ -54,11 +55,11 @@ def constant(e: FunctionEmitter, op: Operation) -> None:
 
 def dense_rows(value: DenseIntOrFPElementsAttr, t: ValueType) -> list[str]:
     """Rows of a dense constant; splats stay splats."""
-    spell = float_literal if t.is_float else int_literal
+    spell = cast("Callable[[Any, ValueType], str]", float_literal if t.is_float else int_literal)
     data, size = value.data.data, len(value.data.data) // max(1, t.rows * t.lanes)
     if data == data[:size] * (len(data) // size):
-        return [splat_literal(spell(next(iter(value.iter_values())), t), t)] * t.rows  # pyright: ignore[reportArgumentType] (one table of spellings)
-    lanes = [f"{t.element} {spell(v, t)}" for v in value.get_values()]  # pyright: ignore[reportArgumentType]
+        return [splat_literal(spell(next(iter(value.iter_values())), t), t)] * t.rows
+    lanes = [f"{t.element} {spell(v, t)}" for v in value.get_values()]
     return ["<" + ", ".join(lanes[r * t.lanes : (r + 1) * t.lanes]) + ">" for r in range(t.rows)]
 
 

@@ -120,7 +120,7 @@ def _join(e: FunctionEmitter, op: Operation, k: int, branches: Sequence[tuple[st
             incoming = ", ".join(f"[{parts[j][1]}, %{label}]" for label, parts in columns)
             same = all(parts[j][1] == name and name[0] not in "%" for _, parts in columns)
             out.append(name if same else e.define(f"phi {t} {incoming}"))
-        roots = {v[position].root for _, _, v in ends if isinstance(v[position], Buffer)}  # type: ignore[union-attr]
+        roots = {held.root for _, _, v in ends if isinstance(held := v[position], Buffer)}
         e.values[result] = e.assemble(result.type, out, roots.pop() if len(roots) == 1 else "")
 
 
