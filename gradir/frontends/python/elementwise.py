@@ -18,6 +18,13 @@ from gradir.frontends.python.operands import as_array, astype, broadcast_shapes,
 from gradir.frontends.python.trace import apply, user_error
 
 
+def name_functions(names: dict[str, Any]) -> None:
+    """The functions made here under the names that a module gives them: what `help` and tracebacks show."""
+    for name, value in names.items():
+        if getattr(value, "__qualname__", "").endswith(".<locals>.function"):
+            value.__name__ = value.__qualname__ = name
+
+
 def unary(kind: type[Operation], doc: str, *, floats: bool = True) -> Callable[[Any], Array]:
     """The function that applies a unary op; `floats`: integers and booleans become f32 first."""
 
@@ -229,8 +236,9 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 
 
 pi = math.pi
+name_functions(globals())
 OPERATORS.update(
     add=add, subtract=subtract, multiply=multiply, divide=divide, floor_divide=floor_divide, mod=mod, power=power, bitwise_and=bitwise_and,
     bitwise_or=bitwise_or, bitwise_xor=bitwise_xor, left_shift=left_shift, right_shift=right_shift, less=less, less_equal=less_equal,
-    greater=greater, greater_equal=greater_equal, equal=equal, not_equal=not_equal, negative=negative, abs=abs, invert=invert,
+    greater=greater, greater_equal=greater_equal, equal=equal, not_equal=not_equal, negative=negative, abs=abs, invert=invert, clip=clip,
 )  # fmt: skip
