@@ -10,13 +10,16 @@ from gradir.errors import GradirError
 __version__ = "0.1.0"
 
 _PYTHON = "gradir.frontends.python."
-_HOMES: dict[str, tuple[str, ...]] = {
+HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
-    _PYTHON + "transforms": ("grad", "value_and_grad"),
+    _PYTHON + "transforms": ("grad", "value_and_grad", "vjp"),
     _PYTHON + "eager": ("eager",),
     _PYTHON + "arrays": ("Array",),
     _PYTHON + "control": ("cond", "fori_loop", "while_loop", "scan"),
     _PYTHON + "pytrees": ("tree_map",),
+    _PYTHON + "dtypes": (
+        "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+    ),
     _PYTHON + "elementwise": (
         "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "relu", "negative",
         "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "isnan", "add", "subtract", "multiply",
@@ -33,12 +36,17 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip",
         "pad",
     ),
+    _PYTHON + "rearrange": (
+        "ravel", "broadcast_to", "moveaxis", "hstack", "vstack", "tile", "repeat", "roll", "fliplr", "flipud", "tril", "triu", "eye",
+        "trace", "linspace", "meshgrid",
+    ),
+    _PYTHON + "einsum": ("einsum",),
     _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot", "conv", "reduce_window", "max_pool", "avg_pool"),
-    _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "arange", "iota", "one_hot"),
+    _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot"),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
 }  # fmt: skip
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_HOME = {name: home for home, names in HOMES.items() for name in names}
 
 __all__ = ["GradirError", "__version__", "preload", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]  (the names of the table above)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 OPERATORS: dict[str, Callable[..., Any]] = {}
 """Filled by the family files: operator and method name -> implementation."""
 
-_FAMILIES = ("elementwise", "reduction", "shape", "contraction", "creation", "indexing", "composite", "operands")
+_FAMILIES = (
+    "elementwise", "mathematics", "reduction", "shape", "rearrange", "contraction", "creation", "indexing", "updates", "composite",
+    "operands",
+)  # fmt: skip
+_UFUNCS = {"remainder": "mod", "absolute": "abs", "fabs": "abs"}
+"""numpy's functions of elements that have another name here."""
 
 
 def operator(name: str) -> Callable[..., Any]:
@@ -29,12 +35,18 @@ def operator(name: str) -> Callable[..., Any]:
     return OPERATORS[name]
 
 
+@functools.cache
+def elementwise(name: str) -> Callable[..., Any] | None:
+    """The function that numpy's `name` stands for, if there is one of elements or a product here."""
+    modules = (import_module(f"gradir.frontends.python.{family}") for family in ("elementwise", "mathematics", "contraction"))
+    return next((found for module in modules if callable(found := getattr(module, _UFUNCS.get(name, name), None))), None)
+
+
 class Array:
     """A tensor value: an SSA value while tracing, a numpy array in eager mode, both while recording."""
 
     __slots__ = ("concrete", "function", "type", "value")
     __array_priority__ = 1000.0
-    __array_ufunc__ = None
 
     def __init__(
         self, kind: TensorType, value: SSAValue | None = None, function: FunctionTrace | None = None, concrete: Any = None
@@ -80,7 +92,7 @@ class Array:
         def __getitem__(self, index: Any) -> Array: ...
 
     def __repr__(self) -> str:
-        return f"Array({self.concrete!r})" if self.concrete is not None else f"Array<{self.type}>"
+        return f"Array<{self.type}>" if self.concrete is None else "A" + repr(np.asarray(self.concrete))[1:]  # numpy's, with our name
 
     def __len__(self) -> int:
         if not self.shape:
@@ -115,13 +127,46 @@ class Array:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.asarray(self._known("conversion to numpy"), dtype)
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """`numpy.tanh(x)` and `a * x` with a numpy array `a` are our functions of that name."""
+        function = elementwise(ufunc.__name__) if method == "__call__" and not options else None
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        return function(*inputs) if function is not None else _on_values(name, getattr(ufunc, method), inputs, options)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
+        """numpy's other functions take values, and have none while tracing."""
+        if function in (np.shape, np.ndim, np.size) and len(args) == 1 and not kwargs:
+            return getattr(args[0], function.__name__)
+        return _on_values(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), function, args, kwargs)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise operator("assignment_error")(self, index, value)
+
     def item(self) -> Any:
         return self._known("item()").item()
+
+    def tolist(self) -> Any:
+        return self._known("tolist()").tolist()
 
     def __format__(self, spec: str) -> str:
         return format(
             self.concrete.item() if self.concrete is not None and self.ndim == 0 else str(self), spec if self.concrete is not None else ""
         )
+
+
+def _on_values(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A function of numpy on the values of arrays; GradirError GR111 where one has none, or is being recorded for its gradient."""
+
+    def value(x: Any) -> Any:
+        if isinstance(x, list | tuple):
+            return type(x)(value(k) for k in cast("list[Any]", x))
+        if isinstance(x, Array):
+            if x.value is not None:
+                raise operator("foreign_function")(x, name, "out" in kwargs)
+            return x.concrete
+        return x
+
+    return function(*(value(x) for x in args), **{key: value(x) for key, x in kwargs.items()})
 
 
 def _forward(name: str) -> Callable[..., Any]:
@@ -157,5 +202,8 @@ for _operator, _function in {
     setattr(Array, f"__{_operator}__", _forward(_function))
 for _operator, _function in {"neg": "negative", "abs": "abs", "invert": "invert", "getitem": "getitem"}.items():
     setattr(Array, f"__{_operator}__", _forward(_function))
-for _name in ("sum", "prod", "max", "min", "mean", "var", "any", "all", "argmax", "argmin", "reshape", "transpose", "astype", "flatten"):
+for _name in (
+    "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "reshape", "transpose", "astype", "flatten",
+    "ravel", "squeeze", "swapaxes", "repeat", "clip", "dot", "take",
+):  # fmt: skip
     setattr(Array, _name, _forward(_name))

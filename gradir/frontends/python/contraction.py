@@ -209,4 +209,4 @@ def avg_pool(
     return divide(_pool(x, "sum", window, strides, padding), float(count))
 
 
-OPERATORS["matmul"] = matmul
+OPERATORS.update(matmul=matmul, dot=dot)

@@ -12,11 +12,11 @@ from gradir.dialects import nd
 from gradir.dialects.types import element_type, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.elementwise import equal
+from gradir.frontends.python.elementwise import add, equal, multiply
 from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, supported_dtype
 from gradir.frontends.python.shape import expand_dims
 from gradir.frontends.python.sizes import axis_of, sizes, whole
-from gradir.frontends.python.trace import apply, constant
+from gradir.frontends.python.trace import apply, constant, user_error
 
 
 def asarray(x: Any, dtype: Any = None) -> Array:
@@ -56,9 +56,21 @@ def ones_like(x: Any) -> Array:
     return full(x.shape, 1, x.dtype)
 
 
-def arange(n: int, dtype: Any = np.int32) -> Array:
-    """0, 1, .. n-1"""
-    return iota((whole("the length", n, 0),), 0, dtype)
+def full_like(x: Any, value: Any, dtype: Any = None) -> Array:
+    """One value in the shape (and type) of x"""
+    x = as_array(x)
+    return full(x.shape, value, x.dtype if dtype is None else dtype)
+
+
+def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = np.int32) -> Array:
+    """start, start + step, .. before stop; 0, 1, .. start - 1 of one number. Whole numbers; `dtype` is that of the elements"""
+    first, by = (0, 1) if stop is None else (whole("the start", start), whole("the step", step))
+    end = whole("the length", start, 0) if stop is None else whole("the stop", stop)
+    if by == 0:
+        raise user_error("the step of arange is 0", code="GR112", expected="a step other than 0", found="0")
+    steps = iota((len(range(first, end, by)),), 0, dtype)
+    scaled = steps if by == 1 else multiply(steps, as_array(by, steps.dtype))
+    return scaled if first == 0 else add(scaled, as_array(first, steps.dtype))
 
 
 def iota(shape: Sequence[int], axis: int, dtype: Any = np.int32) -> Array:

@@ -12,26 +12,26 @@ from gradir.dialects import nd
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import add, less, where
-from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, astype, is_scalar, normalize_axes, with_shape
 from gradir.frontends.python.shape import flip, reshape, slice_
 from gradir.frontends.python.sizes import sizes as whole_sizes, whole
 from gradir.frontends.python.trace import apply, user_error
 
 
 def take(x: Any, indices: Any, axis: int = 0) -> Array:
-    """Rows of `x` along `axis`; indices are clamped, negative ones count from the end"""
+    """Rows of `x` along `axis` (0 where numpy would flatten); indices are clamped, negative ones count from the end"""
     x, at = as_array(x), as_array(indices)
     (dim,) = normalize_axes(x, axis)
     if at.dtype.kind not in "iu":
         raise user_error("take needs integer indices", code="GR002", op="nd.gather", expected="an integer array", found=str(at.dtype))
     if x.shape[dim] == 0 and at.size:
         raise user_error("take from an empty axis", code="GR104", op="nd.gather", expected="at least one element", found=str(x.shape))
-    at = _wrapped(at, x.shape[dim])
+    at = wrapped(at, x.shape[dim])
     shape = (*x.shape[:dim], *at.shape, *x.shape[dim + 1 :])
     return apply(nd.GatherOp, [x, at], with_shape(x, shape), dim=IntegerAttr(dim, i64))
 
 
-def _wrapped(at: Array, size: int) -> Array:
+def wrapped(at: Array, size: int) -> Array:
     """Negative indices count from the end."""
     if at.dtype.kind == "u":
         return at
@@ -67,11 +67,11 @@ def _start(s: Any) -> Array:
 
 def getitem(x: Array, index: Any) -> Array:
     """numpy's basic indexing, one integer array per expression, and run-time integers"""
-    items = _expand(x, index if isinstance(index, tuple) else (index,))
+    items = expand_index(x, index if isinstance(index, tuple) else (index,))
     return _getitem(x, items)
 
 
-def _expand(x: Array, items: tuple[Any, ...]) -> list[Any]:
+def expand_index(x: Array, items: tuple[Any, ...]) -> list[Any]:
     """Ellipsis and missing trailing dimensions spelled out."""
     if sum(1 for i in items if i is Ellipsis) > 1:
         raise user_error("two ellipses in one index", code="GR104", expected="at most one '...'", found=str(len(items)) + " items")
@@ -97,7 +97,7 @@ def _getitem(x: Array, items: list[Any]) -> Array:
             continue
         n = x.shape[dim]
         if isinstance(item, slice):
-            lo, hi, st = _slice(item, n)
+            lo, hi, st = slice_bounds(item, n)
             if st < 0:
                 count = max(0, -(-(lo - hi) // -st))
                 flipped.append(dim)
@@ -121,7 +121,7 @@ def _getitem(x: Array, items: list[Any]) -> Array:
                     hint="a boolean mask has no static size: use gradir.where",
                 )
             if at.ndim == 0:
-                dynamic[dim] = _wrapped(at, n)
+                dynamic[dim] = wrapped(at, n)
             elif gathered is not None:
                 raise user_error(
                     "two index arrays in one expression", code="GR104", expected="one", found="two", hint="use gradir.take twice"
@@ -133,7 +133,8 @@ def _getitem(x: Array, items: list[Any]) -> Array:
     return _assemble(x, items, start, limit, stride, flipped, dynamic, gathered)
 
 
-def _slice(item: slice, n: int) -> tuple[int, int, int]:
+def slice_bounds(item: slice, n: int) -> tuple[int, int, int]:
+    """start, stop and step of a static slice of `n` elements."""
     start, stop, step = (None if part is None else whole("a bound of a slice", part) for part in (item.start, item.stop, item.step))
     if step == 0:
         raise user_error("the step of a slice is 0", code="GR112", expected="a step other than 0", found="0")
@@ -181,25 +182,4 @@ def _is_gather(item: Any) -> bool:
     return (item.ndim if isinstance(item, Array) else np.ndim(item)) > 0
 
 
-class At:
-    """`x.at[i]`: functional updates of the leading dimension."""
-
-    def __init__(self, x: Array, index: Any = None) -> None:
-        self.x, self.index = x, index
-
-    def __getitem__(self, index: Any) -> At:
-        return At(self.x, index)
-
-    def set(self, value: Any) -> Array:
-        """x with x[i] replaced"""
-        x = self.x
-        row = broadcast_to(as_array(value, x.dtype), x.shape[1:])
-        at = _wrapped(as_array(self.index), x.shape[0])
-        return dynamic_update_slice(x, reshape(row, (1, *row.shape)), [at, *([0] * (x.ndim - 1))])
-
-    def add(self, value: Any) -> Array:
-        """x with `value` added to x[i]"""
-        return self.set(add(getitem(self.x, self.index), value))
-
-
-OPERATORS.update(getitem=getitem, at=At)
+OPERATORS.update(getitem=getitem, take=take)

@@ -20,9 +20,10 @@ from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.functions import argument_names, call, trace_function
-from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.operands import as_array, supported_dtype
 from gradir.frontends.python.packing import Pack, Unpack, packer, unpacker
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.sizes import sizes
 from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing
 from gradir.ir.text import print_module
 from gradir.runtime.module import Module
@@ -37,7 +38,7 @@ class Spec:
     __slots__ = ("dtype", "shape")
 
     def __init__(self, shape: Sequence[int], dtype: Any = np.float32) -> None:
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.shape, self.dtype = sizes("a size of a Spec", shape), supported_dtype(dtype)
 
     def __repr__(self) -> str:
         return f"Spec({self.shape}, {self.dtype})"

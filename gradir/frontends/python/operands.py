@@ -170,5 +170,19 @@ def unknown_value(x: Array, what: str) -> Exception:
     )
 
 
+def foreign_function(x: Array, name: str, into_array: bool) -> Exception:
+    """The error for a function of numpy on a traced array."""
+    return user_error(
+        f"numpy.{name} of a traced array: its value is known only when the compiled program runs",
+        code="GR111",
+        expected="functions of gradir",
+        found=f"an array of type {x.type}",
+        hint="write a = a + x in place of a += x where `a` is a numpy array"
+        if into_array
+        else "use gradir's function of that name; docs/python-functions.md lists them all",
+    )
+
+
 OPERATORS["unknown_value"] = unknown_value
+OPERATORS["foreign_function"] = foreign_function
 OPERATORS["astype"] = astype

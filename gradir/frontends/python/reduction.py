@@ -117,4 +117,4 @@ def _not_empty(name: str, x: Array, axis: Axis) -> None:
         )
 
 
-OPERATORS.update(sum=sum, prod=prod, max=max, min=min, mean=mean, var=var, any=any, all=all, argmax=argmax, argmin=argmin)
+OPERATORS.update(sum=sum, prod=prod, max=max, min=min, mean=mean, var=var, std=std, any=any, all=all, argmax=argmax, argmin=argmin)

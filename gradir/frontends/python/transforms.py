@@ -1,4 +1,4 @@
-"""`grad` and `value_and_grad`: requests (`ad.*`) in the traced module. Outside a trace they compile themselves."""
+"""`grad`, `value_and_grad` and `vjp`: requests (`ad.*`) in the traced module. Outside a trace they compile themselves."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from xdsl.dialects.builtin import TensorType
 from gradir.dialects import ad
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.elementwise import add, multiply
 from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.reduction import sum
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
 
@@ -42,6 +44,32 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
         return (gradients, value[1]) if has_aux else gradients
 
     return wrapped
+
+
+def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """`(results, pullback)`: `pullback(cotangents)` gives the cotangent of each primal, one container of cotangents as `results` is.
+
+    All leaves of `primals` are floating-point arrays. For use inside `gradir.jit`; outside, each call compiles.
+    """
+
+    def weighted(cotangents: Any, *inner: Any) -> Any:
+        results, found = flatten(function(*inner))
+        weights, given = flatten(cotangents)
+        if found != given:
+            raise user_error(
+                "vjp: the cotangents have another structure than the results",
+                code="GR107",
+                op="ad.vjp",
+                expected=str(found),
+                found=str(given),
+            )
+        arrays = [(as_array(y), as_array(w)) for y, w in zip(results, weights)]
+        products = [sum(multiply(y, w)) for y, w in arrays if promotion.is_float(y.dtype)]
+        return functools.reduce(add, products)
+
+    weighted.__name__ = getattr(function, "__name__", "f")
+    gradients = grad(weighted, tuple(range(1, len(primals) + 1)))
+    return function(*primals), lambda cotangents: gradients(cotangents, *primals)
 
 
 def _differentiate(
