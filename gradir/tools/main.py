@@ -1,4 +1,4 @@
-"""`gradir`: the front door. Explains error codes and passes, and starts the other tools."""
+"""`gradir`: the front door. Explains error codes, passes and ops, and starts the other tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOOLS = {
 
 USAGE_TEXT = """usage: gradir COMMAND ...
 
-  gradir explain TOPIC       what an error code (GR010), a pass or a named pipeline means
+  gradir explain TOPIC       what an error code (GR010), a pass, a named pipeline or an op means
   gradir explain             all error codes
 {tools}
   gradir --version
@@ -64,7 +64,8 @@ def explain(topics: Sequence[str]) -> int:
         page = _page(topic)
         if page is None:
             names = (*CODES, *PASSES, *PIPELINES)
-            sys.stderr.write(f"gradir: error: nothing is known about '{topic}'{_near(topic, names)}\n")
+            near = _near(topic, names) or "; a topic is an error code, a pass, a named pipeline or an op, as in docs/"
+            sys.stderr.write(f"gradir: error: nothing is known about '{topic}'{near}\n")
             code = USAGE
         else:
             sys.stdout.write(page)
@@ -76,7 +77,9 @@ def _page(topic: str) -> str | None:
         return f"{topic.upper()} ({row.part}): {row.title}\n\n{row.page}\n"
     if topic in PIPELINES:
         return _pipeline_page(topic)
-    return _pass_page(topic) if topic in PASSES else None
+    if topic in PASSES:
+        return _pass_page(topic)
+    return _op_page(topic) if "." in topic else None
 
 
 def _pipeline_page(name: str) -> str:
@@ -93,6 +96,15 @@ def _pass_page(name: str) -> str:
     if options:
         lines += ["", "Options:", *map(_option_line, options)]
     return "\n".join(lines) + "\n"
+
+
+def _op_page(name: str) -> str | None:
+    op = importlib.import_module("gradir.dialects.registry").make_context().get_optional_op(name)
+    if op is None:
+        return None
+    own = vars(op).get("__doc__") or ""
+    made = own.startswith((f"{op.__name__}(", "IRDLOperation("))  # a dataclass without a docstring shows its fields
+    return f"{name}: {inspect.cleandoc(own) if own and not made else 'an op of upstream MLIR, https://mlir.llvm.org/docs/Dialects'}\n"
 
 
 def _option_line(option: Option) -> str:

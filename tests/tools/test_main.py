@@ -39,6 +39,14 @@ def test_explain_without_topic_lists_all_codes(capsys: Capture) -> None:
     assert len(capsys.readouterr().out.splitlines()) == len(CODES)
 
 
+def test_explain_op(capsys: Capture) -> None:
+    assert run(["explain", "nd.tanh", "scf.for"]) == 0
+    out = capsys.readouterr().out
+    assert "nd.tanh: `result = (e**x - e**-x) / (e**x + e**-x)`" in out and "scf.for: an op of upstream MLIR" in out
+    assert run(["explain", "nd.nothing"]) == 2
+    assert "a topic is an error code, a pass, a named pipeline or an op" in capsys.readouterr().err
+
+
 def test_unknown_topic_and_command(capsys: Capture) -> None:
     assert run(["explain", "GR01O"]) == 2
     assert "nothing is known about 'GR01O'; did you mean" in capsys.readouterr().err

@@ -53,15 +53,24 @@ def _cuda(arch: str) -> CudaTargetAttr:
     return CudaTargetAttr.of(arch)
 
 
+HINTS = {
+    "target": "name the kind of machine, and its processor as cpu:znver4, cuda:sm_90, or in the option `cpu`",
+    "host processor": "`host` is this machine; for another one say `cpu` with its name",
+    "processor": "a processor's name is that of LLVM's -mcpu",
+    "CUDA architecture": "compute capability 9.0 is sm_90",
+}
+"""What was unknown -> the next step."""
+
+
 def _unknown(what: str, found: str, known: list[str]) -> GradirError:
-    near = difflib.get_close_matches(found, known, n=3) or known
+    near = known if what == "target" else difflib.get_close_matches(found, known, n=3) or known
     return GradirError(
         f"unknown {what} '{found}'",
         part="operator",
         code="OP041",
         expected=", ".join(near[:12]),
         found=found,
-        hint="the target's name is that of LLVM's -mcpu",
+        hint=HINTS[what],
     )
 
 

@@ -5,6 +5,11 @@
 
 // -----
 
+// expected-error@+1 {{unknown op 'nd.thanh'; did you mean 'nd.tanh'?}}
+%0 = nd.thanh %x : tensor<4xf32>
+
+// -----
+
 // expected-error@+1 {{unknown op 'nodialect.op': no dialect 'nodialect' is registered}}
 "nodialect.op"() : () -> ()
 
