@@ -48,7 +48,8 @@ TAIL = """
 `x.at[i].set(v)`, `add`, `multiply`, `max`, `min` give a changed copy, which compiled code makes in place where nobody else reads `x`.
 `i` is made of integers, run-time integers and slices without a step; `x.at[indices].add(v)` takes an array of indices.
 
-Where an array has a value (under `gd.eager()`, outside of `jit`): `float(x)`, `int(x)`, `bool(x)`, `x.item()`, `x.tolist()`, `numpy.asarray(x)`.
+Where an array has a value (under `gd.eager()`, outside of `jit`) there are also
+`float(x)`, `int(x)`, `bool(x)`, `x.item()`, `x.tolist()`, `numpy.asarray(x)`.
 
 `numpy.tanh(x)` and numpy's other elementwise functions are ours of that name; what else takes a numpy array is error GR111 on a traced one.
 
