@@ -22,14 +22,14 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     _PYTHON + "elementwise": (
         "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "relu", "negative",
-        "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "isnan", "add", "subtract", "multiply",
+        "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "add", "subtract", "multiply",
         "divide", "maximum", "minimum", "fmod", "mod", "floor_divide", "power", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor",
         "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and",
         "logical_or", "where", "clip", "gelu", "pi",
     ),
     _PYTHON + "mathematics": (
         "round", "rint", "round_away", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
-        "arctanh",
+        "arctanh", "erfc", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
     ),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
     _PYTHON + "shape": (

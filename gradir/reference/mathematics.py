@@ -15,12 +15,19 @@ from gradir.reference.scalars import check_fastmath, maximum, minimum, rounded, 
 from gradir.reference.values import whole
 
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
+_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def erf(x: Any) -> Any:
     """The error function; sizes of 0 are fine."""
     x = np.asarray(x, np.float64)
     return _ERF(x) if x.size else x
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf."""
+    x = np.asarray(x, np.float64)
+    return _ERFC(x) if x.size else x
 
 
 def power(x: Any, y: Any) -> Any:
@@ -80,6 +87,7 @@ _FUNCTIONS: tuple[tuple[type[Operation], Callable[..., Any]], ...] = (
     (ops.CosOp, np.cos),
     (ops.CoshOp, np.cosh),
     (ops.ErfOp, erf),
+    (ops.ErfcOp, erfc),
     (ops.ExpOp, np.exp),
     (ops.Exp2Op, np.exp2),
     (ops.ExpM1Op, np.expm1),

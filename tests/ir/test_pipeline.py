@@ -20,7 +20,9 @@ def test_both_syntaxes_are_one_language() -> None:
 
 
 def test_values() -> None:
-    (request,) = parse_pipeline('p{a b=true c=false d=3 e=-2.5 f=1e-3 g=word h="a \\"b\\"" i=1,2 j=[] k=[x] l={m=1 n} sm=sm_90 size=2x3 on=cuda:sm_90}')
+    (request,) = parse_pipeline(
+        'p{a b=true c=false d=3 e=-2.5 f=1e-3 g=word h="a \\"b\\"" i=1,2 j=[] k=[x] l={m=1 n} sm=sm_90 size=2x3 on=cuda:sm_90}'
+    )
     assert isinstance(request, PassRequest)
     assert request.options == {
         "a": True, "b": True, "c": False, "d": 3, "e": -2.5, "f": 1e-3, "g": "word", "h": 'a "b"',

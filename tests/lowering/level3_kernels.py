@@ -120,7 +120,9 @@ def layer_norm(name: str, rows: int | str, columns: int | str, kind: str = "rows
     k.fill("zero", "s")
     k.generic("i, j", [("x", "i, j")], ("s", "i"), sum_body(), "j")
     k.temp("d", (rows, columns), sizes=sizes)
-    k.generic("i, j", [("x", "i, j"), ("s", "i"), ("inv", "")], ("d", "i, j"), "%q = arith.mulf %a1, %a2 : f32\n%r = arith.subf %a0, %q : f32")
+    k.generic(
+        "i, j", [("x", "i, j"), ("s", "i"), ("inv", "")], ("d", "i, j"), "%q = arith.mulf %a1, %a2 : f32\n%r = arith.subf %a0, %q : f32"
+    )
     k.temp("v", (rows,), sizes=row_sizes)
     k.fill("zero", "v")
     k.generic("i, j", [("d", "i, j")], ("v", "i"), "%q = arith.mulf %a0, %a0 : f32\n%r = arith.addf %o, %q : f32", "j")
@@ -193,10 +195,7 @@ def loss(name: str, rows: int, columns: int, kind: str = "rows<>") -> str:
     k.fill("zero", "t")
     k.generic("i, j", [("p", "i, j")], ("t", ""), sum_body(), "i, j")
     k.generic("", [("t", ""), ("inv", "")], ("mean", ""), "%q = arith.mulf %a0, %a1 : f32\n%r = arith.negf %q : f32")
-    body = (
-        "%q = arith.divf %a0, %a1 : f32\n%h = arith.uitofp %a2 : i1 to f32\n"
-        "%t = arith.subf %q, %h : f32\n%r = arith.mulf %t, %a3 : f32"
-    )
+    body = "%q = arith.divf %a0, %a1 : f32\n%h = arith.uitofp %a2 : i1 to f32\n%t = arith.subf %q, %h : f32\n%r = arith.mulf %t, %a3 : f32"
     k.generic("i, j", [("e", "i, j"), ("s", "i"), ("hit", "i, j"), ("inv", "")], ("grad", "i, j"), body)
     k.fill("zero", "total")
     k.generic("i, j", [("grad", "i, j")], ("total", "j"), sum_body(), "i")

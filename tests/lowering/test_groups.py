@@ -1,7 +1,5 @@
 """Groups: kinds, roles and sections of sets of `linalg.generic` ops, on tensors and on memrefs."""
 
-
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,7 +31,10 @@ def nest(result: str, body: str, kinds: str, ins: Sequence[tuple[str, str, str]]
     lines = [f"%{result}e = tensor.empty() : {out[0]}"]
     dest = f"%{result}e"
     if "r" in kinds:
-        lines += [f"%{result}c = arith.constant 0.0 : f32", f"%{result}f = linalg.fill ins(%{result}c : f32) outs({dest} : {out[0]}) -> {out[0]}"]
+        lines += [
+            f"%{result}c = arith.constant 0.0 : f32",
+            f"%{result}f = linalg.fill ins(%{result}c : f32) outs({dest} : {out[0]}) -> {out[0]}",
+        ]
         dest = f"%{result}f"
     args = ", ".join([*(f"%i{i}: f32" for i in range(len(ins))), "%acc: f32"])
     operands = f"ins({', '.join(i[0] for i in ins)} : {', '.join(i[1] for i in ins)}) " if ins else ""
@@ -167,7 +168,11 @@ def test_a_reduction_alone_keeps_the_fastest_dimension_inside() -> None:
     columns = group(f"%x: {T2}", nest("s", "sum", "rp", [("%x", T2, "d0, d1")], ("tensor<16xf32>", "d1")))
     transposed = group("%x: tensor<16x8xf32>", nest("s", "sum", "pr", [("%x", "tensor<16x8xf32>", "d1, d0")], (T1, "d0")))
     total = group(f"%x: {T2}", nest("s", "sum", "rr", [("%x", T2, "d0, d1")], (T0, "")))
-    found = [(g.rows.outer, g.rows.inner, g.rows.sections[0].form) for g in (rows, columns, transposed, total) if g is not None and g.rows is not None]
+    found = [
+        (g.rows.outer, g.rows.inner, g.rows.sections[0].form)
+        for g in (rows, columns, transposed, total)
+        if g is not None and g.rows is not None
+    ]
     assert found == [((0,), (1,), "reduce_inner"), ((0,), (1,), "reduce_outer"), ((1,), (0,), "reduce_outer"), ((), (0, 1), "reduce_inner")]
 
 
@@ -287,8 +292,16 @@ def test_merge_agrees_with_the_finished_kernel_and_is_bounded() -> None:
 
 def test_different_names_of_sizes_are_different_extents() -> None:
     T, S = 'tensor<?x16xf32, ["b", ""]>', 'tensor<?x16xf32, ["t", ""]>'
-    a = nest("a", "exp", "pp", [("%x", T, "d0, d1")], (T2, "d0, d1")).replace(f"tensor.empty() : {T2}", f"tensor.empty(%b) : {T}").replace(T2, T)
-    b = nest("c", "neg", "pp", [("%z", S, "d0, d1")], (T2, "d0, d1")).replace(f"tensor.empty() : {T2}", f"tensor.empty(%b) : {S}").replace(T2, S)
+    a = (
+        nest("a", "exp", "pp", [("%x", T, "d0, d1")], (T2, "d0, d1"))
+        .replace(f"tensor.empty() : {T2}", f"tensor.empty(%b) : {T}")
+        .replace(T2, T)
+    )
+    b = (
+        nest("c", "neg", "pp", [("%z", S, "d0, d1")], (T2, "d0, d1"))
+        .replace(f"tensor.empty() : {T2}", f"tensor.empty(%b) : {S}")
+        .replace(T2, S)
+    )
     args = f"%x: {T}, %z: {S}, %b: index"
     assert group(args, a, b) is None
     same = group(args, a, b.replace(S, T).replace("%z", "%x"))

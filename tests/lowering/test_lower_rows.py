@@ -93,7 +93,9 @@ def column_softmax(name: str, rows: int, columns: int) -> str:
     return k.done()
 
 
-def reduction(name: str, shape: tuple[int, ...], dims: str, kept: str, reduced: str, combiner: str, start: str, element: str = "f32") -> str:
+def reduction(
+    name: str, shape: tuple[int, ...], dims: str, kept: str, reduced: str, combiner: str, start: str, element: str = "f32"
+) -> str:
     sizes = dict(zip(dims.split(", "), shape))
     k = KernelText(name, "rows<>")
     k.arg("x", shape, element)
@@ -125,7 +127,9 @@ def test_reductions_over_any_set_of_dimensions() -> None:
 
 def test_integer_reductions() -> None:
     kernels, cases = {}, {}
-    for position, (combiner, start, element) in enumerate((("addi", "0", "i32"), ("maxsi", "-128", "i8"), ("minsi", "32767", "i16"), ("ori", "0", "i64"))):
+    for position, (combiner, start, element) in enumerate(
+        (("addi", "0", "i32"), ("maxsi", "-128", "i8"), ("minsi", "32767", "i16"), ("ori", "0", "i64"))
+    ):
         for kept, reduced in (("a", "b"), ("b", "a"), ("", "a, b")):
             name = f"r_{position}_{kept or 'all'}"
             kernels[name] = reduction(name, (5, 43), "a, b", kept, reduced, combiner, start, element)
@@ -218,7 +222,11 @@ def test_elementwise_spaces() -> None:
 
 
 def test_elementwise_of_unknown_sizes() -> None:
-    kernels = {"one": chain("one", ("?",), ("a", "a")), "two": chain("two", ("?", "?"), ("a, b", "a, b")), "row": chain("row", (3, "?"), ("a, b", "b"))}
+    kernels = {
+        "one": chain("one", ("?",), ("a", "a")),
+        "two": chain("two", ("?", "?"), ("a, b", "a, b")),
+        "row": chain("row", (3, "?"), ("a, b", "b")),
+    }
     cases = {
         "one": [chain_case((n,), ("a", "a")) for n in (0, 1, 15, 16, 17, 50)],
         "two": [chain_case(s, ("a, b", "a, b")) for s in ((0, 3), (3, 5), (4, 8))],

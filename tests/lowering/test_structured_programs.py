@@ -1,4 +1,3 @@
-
 """Whole programs from level 1 to ordered kernels: same results, few kernels, no whole-tensor copies, linear work."""
 
 from __future__ import annotations
@@ -208,7 +207,9 @@ def test_predicates_are_recomputed_not_stored() -> None:
 
 def test_a_predicate_that_is_returned_is_stored_once() -> None:
     text = PREDICATE.replace("-> (tensor<8x8xf32>, tensor<8x8xf32>) {", "-> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xi1>) {")
-    text = text.replace("return %a, %b : tensor<8x8xf32>, tensor<8x8xf32>", "return %a, %b, %m : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xi1>")
+    text = text.replace(
+        "return %a, %b : tensor<8x8xf32>, tensor<8x8xf32>", "return %a, %b, %m : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xi1>"
+    )
     module = apply(text, *TO_KERNELS)
     x, y, w = normal(8, 8), normal(8, 7)[:, :1].repeat(8, 1), normal(8, 8)
     np.testing.assert_array_equal(run(module, "f", (x, y, w))[2], x > y)
@@ -267,7 +268,10 @@ def test_readers_move_before_the_op_that_overwrites() -> None:
 
 
 def test_a_reader_that_needs_the_new_value_stays_behind() -> None:
-    text = READ_LATE.replace("%e = nd.exp %r : tensor<8xf32>", "%k = nd.index_at %n[%i] dim 0 : tensor<4x8xf32> -> tensor<8xf32>\n  %e = nd.add %r, %k : tensor<8xf32>")
+    text = READ_LATE.replace(
+        "%e = nd.exp %r : tensor<8xf32>",
+        "%k = nd.index_at %n[%i] dim 0 : tensor<4x8xf32> -> tensor<8xf32>\n  %e = nd.add %r, %k : tensor<8xf32>",
+    )
     module = apply(text, *TO_KERNELS)
     s, x = normal(4, 8), normal(8)
     n, e = run(module, "f", (s, x, np.int64(2)))

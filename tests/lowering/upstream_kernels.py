@@ -100,7 +100,9 @@ def check(kernels: Mapping[str, str], cases: Mapping[str, Sequence[Case]], *, to
             for position, (want, got) in enumerate(zip(*copies, strict=True)):
                 if isinstance(want, np.ndarray):
                     exact = position not in outputs
-                    _compare(want, got, 0.0 if exact else tolerance, f"{name}, argument {position}, shapes {[np.shape(a) for a in arguments]}")
+                    _compare(
+                        want, got, 0.0 if exact else tolerance, f"{name}, argument {position}, shapes {[np.shape(a) for a in arguments]}"
+                    )
     return after
 
 

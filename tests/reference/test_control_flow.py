@@ -186,13 +186,16 @@ def test_symbol_is_the_size() -> None:
 
 def test_a_called_function_has_sizes_of_its_own() -> None:
     half = 'func.func private @size(%x: tensor<?xf32, ["b"]>) -> index {\n%r = nd.symbol "b"\nreturn %r : index\n}\n'
-    text = half + """
+    text = (
+        half
+        + """
 func.func @f(%x: tensor<?xf32, ["b"]>, %y: tensor<?xf32, ["c"]>) -> (index, index) {
   %other = tensor.cast %y : tensor<?xf32, ["c"]> to tensor<?xf32, ["b"]>
   %r = func.call @size(%other) : (tensor<?xf32, ["b"]>) -> index
   %own = nd.symbol "b"
   return %r, %own : index, index
 }"""
+    )
     assert evaluate(text, [np.ones(5, np.float32), np.ones(3, np.float32)]) == [3, 5]
 
 

@@ -283,7 +283,9 @@ def test_scalars_and_integer_powers() -> None:
 
 
 def test_an_op_without_a_rule_is_an_error() -> None:
-    module = parse("func.func @f(%x: f32, %o: memref<f32>) {\n %r = math.clampf %x to [%x, %x] : f32\n memref.store %r, %o[] : memref<f32>\n return\n}")
+    module = parse(
+        "func.func @f(%x: f32, %o: memref<f32>) {\n %r = math.clampf %x to [%x, %x] : f32\n memref.store %r, %o[] : memref<f32>\n return\n}"
+    )
     with pytest.raises(GradirError, match=r"math\.clampf: no expansion") as caught:
         ExpandMath().apply(module, PassContext())
     assert caught.value.code == "OP040" and "math.exp" in caught.value.expected

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, skip, vjp
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects.nd import mathematics as nd
-from gradir.dialects.nd.elementwise import AbsOp, MaxOp, RsqrtOp, SqrtOp
+from gradir.dialects.nd.elementwise import AbsOp, ExpOp, MaxOp, RsqrtOp, SqrtOp
 
 Rule = tuple[Contribution, ...]
 
@@ -90,5 +92,14 @@ def atanh_vjp(t: TensorBuilder, op: nd.AtanhOp, ct: SSAValue) -> Rule:
     return (t.mul_strong(ct, t.div(t.full_like(1.0, x), _unit_circle(t, x))),)
 
 
+@vjp(nd.ErfcOp)
+def erfc_vjp(t: TensorBuilder, op: nd.ErfcOp, ct: SSAValue) -> Rule:
+    """d erfc(x) = -2/sqrt(pi) exp(-x^2) dx"""
+    x = op.operand
+    return (t.mul_strong(ct, t.scale(t.unary(ExpOp, t.neg(t.mul(x, x))), -2.0 / math.sqrt(math.pi))),)
+
+
 for _op in nd.ROUNDING:
     skip(_op, "piecewise constant: derivative 0 everywhere")
+for _op in (*nd.CLASSES, *nd.BITS):
+    skip(_op, "integer or boolean result: no derivative")

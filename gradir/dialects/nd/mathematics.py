@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from xdsl.irdl import irdl_op_definition
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from gradir.dialects.nd.base import NdOp
+from gradir.dialects.nd.base import TENSOR, NdOp, new
+from gradir.dialects.nd.checks import check_element, check_shape
 from gradir.dialects.nd.elementwise import Unary
+from gradir.dialects.types import shape_of, tensor
 
 
 class Function(Unary):
@@ -113,7 +117,71 @@ class AtanhOp(Function):
     name = "nd.atanh"
 
 
+@irdl_op_definition
+class ErfcOp(Function):
+    """`result = 1 - erf(x)`, accurate where that is small; erfc(10) = 2.088e-45. CHLO: erfc."""
+
+    name = "nd.erfc"
+
+
+class Classification(NdOp):
+    """Whether an element belongs to a class of floats: an i1 tensor."""
+
+    FAMILY: ClassVar[str] = "mathematics"
+    TYPES: ClassVar[str] = "map"
+
+    operand = operand_def(TENSOR)
+    result = result_def(TENSOR)
+
+    def verify_(self) -> None:
+        check_element(self, "operand", self.operand, "float")
+        check_element(self, "result", self.result, "bool")
+        check_shape(self, shape_of(self.operand), self.result)
+
+    @classmethod
+    def make(cls, operand: SSAValue) -> Self:
+        """The op on this operand."""
+        return new(cls, (operand,), tensor(i1, shape_of(operand)))
+
+
+@irdl_op_definition
+class IsNanOp(Classification):
+    """`result = x is not a number`, an i1 tensor. ONNX: IsNaN. numpy: isnan."""
+
+    name = "nd.is_nan"
+
+
+@irdl_op_definition
+class IsInfOp(Classification):
+    """`result = x is inf or -inf`, an i1 tensor. CHLO: is_inf. ONNX: IsInf."""
+
+    name = "nd.is_inf"
+
+
+class Bits(Unary):
+    """A function of the bits of an integer, unsigned or not; the result has its type."""
+
+    FAMILY: ClassVar[str] = "mathematics"
+    ELEMENTS: ClassVar[str] = "integer"
+
+
+@irdl_op_definition
+class PopcntOp(Bits):
+    """`result = number of 1 bits`; of i8 -1: 8. StableHLO: popcnt."""
+
+    name = "nd.popcnt"
+
+
+@irdl_op_definition
+class ClzOp(Bits):
+    """`result = number of 0 bits above the highest 1`; of 0: the width. StableHLO: count_leading_zeros."""
+
+    name = "nd.clz"
+
+
 ROUNDING: tuple[type[Function], ...] = (RoundEvenOp, RoundAwayOp, TruncOp)
-SMOOTH: tuple[type[Function], ...] = (CbrtOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp, AcoshOp, AtanhOp)
+SMOOTH: tuple[type[Function], ...] = (CbrtOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp, AcoshOp, AtanhOp, ErfcOp)
 UNARY: tuple[type[Unary], ...] = (*ROUNDING, *SMOOTH)
-OPS: tuple[type[NdOp], ...] = UNARY
+CLASSES: tuple[type[Classification], ...] = (IsNanOp, IsInfOp)
+BITS: tuple[type[Bits], ...] = (PopcntOp, ClzOp)
+OPS: tuple[type[NdOp], ...] = (*UNARY, *CLASSES, *BITS)

@@ -1,4 +1,4 @@
-"""`math`: xDSL's ops, and the predicates and `clampf` that it lacks."""
+"""`math`: xDSL's ops, and `erfc`, the predicates and `clampf` that it lacks."""
 
 from __future__ import annotations
 
@@ -94,6 +94,13 @@ class FloatClass(IRDLOperation):
 
 
 @irdl_op_definition
+class ErfcOp(FloatingPointLikeUnaryMathOperation):
+    """`1 - erf(operand)`, accurate where that is small."""
+
+    name = "math.erfc"
+
+
+@irdl_op_definition
 class IsFiniteOp(FloatClass):
     """Neither infinite nor NaN."""
 
@@ -143,4 +150,4 @@ class ClampFOp(IRDLOperation):
         super().__init__(operands=[value, low, high], result_types=[value.type])
 
 
-Math = extended(xdsl_math.Math, [IsFiniteOp, IsInfOp, IsNaNOp, IsNormalOp, ClampFOp])
+Math = extended(xdsl_math.Math, [ErfcOp, IsFiniteOp, IsInfOp, IsNaNOp, IsNormalOp, ClampFOp])

@@ -82,11 +82,6 @@ def isfinite(x: Any) -> Array:
     return apply(nd.IsFiniteOp, [x], tensor(i1, x.shape))
 
 
-def isnan(x: Any) -> Array:
-    """True where x is NaN"""
-    return not_equal(x, x)
-
-
 def _binary(kind: type[Operation], name: str, doc: str, *, floats: bool = False, integers: bool = False) -> Callable[[Any, Any], Array]:
     def function(x: Any, y: Any) -> Array:
         dtype = float_dtype(x, y) if floats else common_dtype(x, y)

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from xdsl.dialects.builtin import i1
+
 from gradir.dialects import nd
+from gradir.dialects.types import tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.elementwise import name_functions, unary
-from gradir.frontends.python.operands import as_array
-from gradir.frontends.python.trace import apply
+from gradir.frontends.python.elementwise import (
+    abs,
+    add,
+    divide,
+    exp,
+    greater,
+    log1p,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    name_functions,
+    negative,
+    not_equal,
+    sqrt,
+    subtract,
+    unary,
+    where,
+)
+from gradir.frontends.python.operands import as_array, float_dtype, together
+from gradir.frontends.python.trace import apply, user_error
 
 round_away = unary(nd.RoundAwayOp, "Nearest integer, halves away from 0")
 trunc = unary(nd.TruncOp, "The integer next to x toward 0")
@@ -23,6 +46,58 @@ cosh = unary(nd.CoshOp, "Hyperbolic cosine")
 arcsinh = unary(nd.AsinhOp, "Inverse of sinh")
 arccosh = unary(nd.AcoshOp, "Inverse of cosh; NaN below 1")
 arctanh = unary(nd.AtanhOp, "Inverse of tanh; NaN outside of [-1, 1]")
+
+erfc = unary(nd.ErfcOp, "1 - erf(x), accurate where that is small")
+
+
+def isnan(x: Any) -> Array:
+    """True where x is NaN"""
+    return _classified(nd.IsNanOp, x)
+
+
+def isinf(x: Any) -> Array:
+    """True where x is inf or -inf"""
+    return _classified(nd.IsInfOp, x)
+
+
+def _classified(kind: type[nd.Classification], x: Any) -> Array:
+    x = as_array(x)
+    return apply(kind, [x], tensor(i1, x.shape)) if promotion.is_float(x.dtype) else not_equal(x, x)
+
+
+def population_count(x: Any) -> Array:
+    """The number of 1 bits of an integer, in its type"""
+    return _counted(nd.PopcntOp, "population_count", x)
+
+
+def clz(x: Any) -> Array:
+    """The number of 0 bits above the highest 1 of an integer, in its type; the width for 0"""
+    return _counted(nd.ClzOp, "clz", x)
+
+
+def _counted(kind: type[nd.Bits], name: str, x: Any) -> Array:
+    x = as_array(x)
+    if x.dtype.kind not in "iu":
+        raise user_error(f"{name} of {x.dtype}", code="GR002", op=kind.name, expected="integers", found=str(x.dtype))
+    return apply(kind, [x], x.type)
+
+
+def logaddexp(x: Any, y: Any) -> Array:
+    """log(exp(x) + exp(y)) without overflow: max(x, y) + log1p(exp(-|x - y|)); two equal infinities have no difference"""
+    a, b = together("logaddexp", x, y, dtype=float_dtype(x, y))
+    distance = abs(subtract(a, b))
+    return add(maximum(a, b), where(isnan(distance), 0.0, log1p(exp(negative(distance)))))
+
+
+def hypot(x: Any, y: Any) -> Array:
+    """sqrt(x*x + y*y) without overflow: m sqrt(1 + (n/m)**2) with m >= n; inf if one is infinite; derivative 0 at 0"""
+    a, b = together("hypot", x, y, dtype=float_dtype(x, y))
+    a, b = abs(a), abs(b)
+    m, n = maximum(a, b), minimum(a, b)
+    infinite = logical_or(isinf(a), isinf(b))
+    usable = logical_and(greater(m, 0.0), logical_not(infinite))
+    ratio = divide(where(usable, n, 0.0), where(usable, m, 1.0))
+    return where(infinite, float("inf"), multiply(m, sqrt(add(1.0, multiply(ratio, ratio)))))
 
 
 def round(x: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.nd import mathematics as nd
 from gradir.dialects.nd.base import NdOp
@@ -10,8 +10,17 @@ from gradir.dialects.types import element_of, is_unsigned
 from gradir.dialects.upstream import math
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
-from gradir.lowering.convert_nd_to_linalg.scalars import Body, float_op
+from gradir.lowering.convert_nd_to_linalg.scalars import Body, Scalars, float_op, integer_op
 from gradir.lowering.convert_nd_to_linalg.views import View
+
+
+def is_nan(s: Scalars, x: SSAValue) -> SSAValue:
+    return s.cmpf("uno", x, x)
+
+
+def is_inf(s: Scalars, x: SSAValue) -> SSAValue:
+    return s.cmpf("oeq", s.f(math.AbsFOp, x), s.like(float("inf"), x))
+
 
 BODIES: dict[type[Operation], Body] = {
     nd.RoundEvenOp: float_op(math.RoundEvenOp),
@@ -27,6 +36,11 @@ BODIES: dict[type[Operation], Body] = {
     nd.AsinhOp: float_op(math.AsinhOp),
     nd.AcoshOp: float_op(math.AcoshOp),
     nd.AtanhOp: float_op(math.AtanhOp),
+    nd.ErfcOp: float_op(math.ErfcOp),
+    nd.IsNanOp: is_nan,
+    nd.IsInfOp: is_inf,
+    nd.PopcntOp: integer_op(math.CtPopOp),
+    nd.ClzOp: integer_op(math.CountLeadingZerosOp),
 }
 
 

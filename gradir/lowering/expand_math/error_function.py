@@ -1,13 +1,17 @@
 """erf and erfc.
 
 f32: N. Juffa's two-piece erff (about 1 ulp). f64: an odd polynomial below 1, 1 - exp(-x^2) R((x-3)/(x+3)) above.
+erfc: exp(-x^2) P((x-k)/(x+k)) / (1 + 2x) for x >= 0 (M. Shepherd, J. Laframboise, "Chebyshev approximation of (1+2x) exp(x^2) erfc x", 1981).
 """
 
 from __future__ import annotations
 
 from gradir.lowering.expand_math import coefficients as c
-from gradir.lowering.expand_math.algebra import Expression
+from gradir.lowering.expand_math.algebra import Expression, two_product
 from gradir.lowering.expand_math.exponential import exp
+
+_ERFC = {23: (2.0, 10.1), 52: (4.0, 27.3)}
+"""k, and from where on erfc is 0."""
 
 
 def erf(x: Expression) -> Expression:
@@ -36,3 +40,16 @@ def _erf_f64(a: Expression) -> Expression:
     t = (b - 3.0) / (b + 3.0)
     large = 1.0 - exp(-(b * b)) * t.polynomial(c.ERFC_F64)
     return a.gt(1.0).select(large, small)
+
+
+def erfc(x: Expression) -> Expression:
+    """1 - erf(x), relative to itself accurate; 2 - erfc(-x) for negative x. The square in exp(-x^2) is exact in two parts."""
+    f = x.format
+    k, end = _ERFC[f.mantissa]
+    a = abs(x)
+    a = a.gt(end).select(end, a)
+    p = ((a - k) / (a + k)).polynomial(c.by_format(f, c.ERFC_SCALED_F32, c.ERFC_SCALED_F64))
+    square, low = two_product(a, a)
+    y = exp(-square) * (p / a.fma(2.0, 1.0))
+    y = (-low).fma(y, y)
+    return x.lt(0.0).select(2.0 - y, y)

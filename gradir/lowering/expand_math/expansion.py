@@ -43,6 +43,7 @@ EXPANSIONS: dict[str, Rule] = {
     "math.acosh": inverse.acosh,
     "math.atanh": inverse.atanh,
     "math.erf": error_function.erf,
+    "math.erfc": error_function.erfc,
     "math.rsqrt": rounding.rsqrt,
     "math.round": rounding.round_away,
     "math.isnan": rounding.is_nan,

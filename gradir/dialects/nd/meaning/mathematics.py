@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import erfc as scalar_erfc
 from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.elementwise import by_f32, by_f64
-from gradir.dialects.nd.meaning.rounding import Array
+from gradir.dialects.nd.meaning.elementwise import by_f32, by_f64, from_double
+from gradir.dialects.nd.meaning.rounding import F64, Array
 
 
 def _round_away(x: Array) -> Array:
     whole = np.trunc(x)  # x - whole is exact, so that 0.49999997 goes to 0
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(np.ones((), x.dtype), x), whole)
+
+
+_ERFC = np.frompyfunc(scalar_erfc, 1, 1)
+
+
+def erfc64(x: Array) -> Array:
+    """erfc of f64 values."""
+    return np.asarray(_ERFC(x)).astype(F64)
+
+
+def is_nan(op: Any, x: Array) -> Array:
+    return np.isnan(x.astype(F64))
+
+
+def is_inf(op: Any, x: Array) -> Array:
+    return np.isinf(x.astype(F64))
+
+
+def _bits(x: Array) -> Array:
+    """The bits of each element, lowest first, as 0 and 1 along a new last axis."""
+    width = 8 * x.dtype.itemsize
+    unsigned = np.dtype(f"uint{width}")
+    return (x.view(unsigned)[..., None] >> np.arange(width, dtype=unsigned)) & unsigned.type(1)
+
+
+def popcnt(op: Any, x: Array) -> Array:
+    return _bits(x).sum(axis=-1).astype(x.dtype)
+
+
+def clz(op: Any, x: Array) -> Array:
+    bits = _bits(x)
+    any_from_here = np.maximum.accumulate(bits[..., ::-1], axis=-1)  # highest first: 1 from the highest 1 on
+    return (bits.shape[-1] - any_from_here.sum(axis=-1)).astype(x.dtype)
 
 
 EVALUATE: dict[str, Callable[..., Any]] = {
@@ -30,4 +64,9 @@ EVALUATE: dict[str, Callable[..., Any]] = {
     "nd.asinh": by_f64(np.arcsinh),
     "nd.acosh": by_f64(np.arccosh),
     "nd.atanh": by_f64(np.arctanh),
+    "nd.erfc": from_double(erfc64),
+    "nd.is_nan": is_nan,
+    "nd.is_inf": is_inf,
+    "nd.popcnt": popcnt,
+    "nd.clz": clz,
 }
