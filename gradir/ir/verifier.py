@@ -14,6 +14,7 @@ from importlib import import_module
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
@@ -156,7 +157,10 @@ class _Walk:
 
     def symbols(self, module: ModuleOp) -> None:
         seen: dict[str, Operation] = {}
-        for op in module.body.block.ops if module.body.first_block is not None else ():
+        blocks = tuple(module.body.blocks)
+        if len(blocks) > 1:
+            self.error(module, f"has {len(blocks)} blocks, at most one is allowed")
+        for op in (op for block in blocks for op in block.ops):
             name = op.properties.get("sym_name") or op.attributes.get("sym_name")
             if not isinstance(name, StringAttr):
                 continue
@@ -191,7 +195,7 @@ class _Walk:
         if table is None:
             return {}
         if (found := self.functions.get(id(table))) is None:
-            ops = table.regions[0].block.ops
+            ops = (inner for block in table.regions[0].blocks for inner in block.ops)
             found = self.functions[id(table)] = {f.sym_name.data: f for f in ops if isinstance(f, FuncOp)}
         return found
 
@@ -247,6 +251,9 @@ class _Walk:
     # -- dominance
 
     def not_visible(self, op: Operation, index: int, value: SSAValue) -> None:
+        if isinstance(value, ForwardDeclaredValue):  # xDSL's parser lets a definition in an inner region stand for it
+            self.error(op, f"operand #{index} is defined in no region around this use")
+            return
         owner = value.owner
         definition = owner.parent_op() if isinstance(owner, Block) else owner
         if definition is None or (not isinstance(owner, Block) and owner.parent is None):

@@ -30,6 +30,14 @@ def one(name: str, dims: str, ins: list[tuple[str, tuple, str, str]], out: tuple
     return k.done()
 
 
+def test_a_kernel_of_another_kind_than_it_says() -> None:
+    k = KernelText("f", "contraction<>")
+    k.arg("x", (19,), "f32")
+    k.arg("out", (19,), "f32")
+    k.generic("i", [("x", "i")], ("out", "i"), "%r = arith.addf %a0, %a0 : f32")
+    check({"f": k.done()}, {"f": [([values((19,)), values((19,))], (1,))]})
+
+
 def test_maps_that_are_no_projections() -> None:
     copy = "%r = arith.addf %a0, %a0 : f32"
     kernels = {

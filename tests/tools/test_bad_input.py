@@ -52,6 +52,8 @@ BAD: dict[str, bytes] = {
     "a scalar operand": body('%0 = "nd.relu"(%x) : (i32) -> i32 return', "%x: i32"),
     "no terminator": body(f"%0 = nd.relu %x : {T}"),
     "a use before the definition": body(f"%0 = nd.relu %1 : {T} %1 = nd.relu %x : {T} return"),
+    "a definition in an inner region": body(f"%0 = nd.relu %1 : {T} scf.if %c {{ %1 = nd.relu %x : {T} }} return", f"%c: i1, %x: {T}"),
+    "a module of two blocks": b'"builtin.module"() ({ "func.func"() <{sym_name = "f", function_type = () -> ()}> ({ "func.return"() : () -> () }) : () -> () ^bb1: }) : () -> ()',
     "duplicate symbols": body("return") * 2,
     "a result that is not returned": body("return", results=f" -> {T}"),
     "an integer of odd width": body("%0 = nd.add %x, %x : tensor<3xi3> return %0 : tensor<3xi3>", "%x: tensor<3xi3>", " -> tensor<3xi3>"),
