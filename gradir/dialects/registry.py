@@ -54,7 +54,9 @@ def register_loaded(dialect: Dialect, module: str) -> None:
         if value is dialect:
             register(dialect.name, f"{module}:{attribute}")
             return
-    raise ValueError(f"dialect {dialect.name}: module {module} has no name for it")
+    raise ValueError(
+        f"dialect {dialect.name}: module {module} has no name for it; write X = Dialect(...), then register_loaded(X, __name__)"
+    )
 
 
 def _factory(name: str) -> Callable[[], Dialect]:

@@ -149,7 +149,7 @@ class Machine:
     def _step(self, op: Operation) -> tuple[Operation, Implementation, tuple[SSAValue, ...], tuple[SSAValue, ...]]:
         implementation = _carry if op.name in TERMINATORS else implementation_of(op.name)
         if implementation is None:
-            hint = "run `differentiate` first" if op.name.startswith("ad.") else ""
+            hint = "run `differentiate` first" if op.name.startswith("ad.") else "register one with @gradir.reference.evaluates"
             self.fail(op, "OP100", "the reference evaluator has no meaning for this op", hint=hint)
         return op, implementation, tuple(op.operands), tuple(op.results)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -39,7 +40,7 @@ def load_file(path: str) -> ModuleType:
         raise
     except Exception as error:
         del sys.modules[name]
-        raise _load_error(path, f"{type(error).__name__}: {error}") from error
+        raise _load_error(path, f"{type(error).__name__}: {error}{_line_in(path, error)}") from error
     return module
 
 
@@ -81,6 +82,12 @@ def _dists_with_plugins() -> Iterator[str]:
                         yield name
             except OSError:
                 continue
+
+
+def _line_in(path: str, error: Exception) -> str:
+    """Where in the file `path` the exception passed last."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == os.path.abspath(path)]
+    return f" ({os.path.basename(path)}:{lines[-1]})" if lines else ""
 
 
 def _load_error(what: str, why: str) -> GradirError:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gradir.errors import GradirError
+from gradir.tools import main as tools
+from gradir.tools.arrays import read_array
 from gradir.tools.plugins import load_file, load_installed
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+MISH = """
+func.func private @f(%x: tensor<4xf32>) -> tensor<f32> {
+  %0 = my.mish %x : tensor<4xf32>
+  %1 = nd.reduce_sum %0 dims [0] : tensor<4xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
+func.func @g(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = ad.grad @f(%x) wrt [0] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
 
 PASS = """
 from dataclasses import dataclass
@@ -42,13 +59,31 @@ def test_one_file_is_loaded_once_however_its_path_is_spelt(tmp_path: Path, monke
     assert load_file(str(path)) is load_file("twice.py")
 
 
-@pytest.mark.parametrize(("text", "found"), [("1 / 0", "ZeroDivisionError: division by zero"), ("def f(:", "SyntaxError")])
+@pytest.mark.parametrize(
+    ("text", "found"), [("x = 0\n1 / x", "ZeroDivisionError: division by zero (broken.py:2)"), ("def f(:", "SyntaxError")]
+)
 def test_a_plugin_that_raises_is_named(tmp_path: Path, text: str, found: str) -> None:
     path = tmp_path / "broken.py"
     path.write_text(text)
     with pytest.raises(GradirError) as caught:
         load_file(str(path))
     assert caught.value.code == "GR036" and found in caught.value.found and str(path) in caught.value.message
+
+
+def test_the_composite_of_the_manual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The block of docs/add-an-op.md is a plugin that is differentiated, compiled and evaluated."""
+    (block,) = re.findall(r"```python\n(from collections.*?)```", (DOCS / "add-an-op.md").read_text(), re.S)
+    (tmp_path / "mish.py").write_text(block)
+    (tmp_path / "mish.mlir").write_text(MISH)
+    found = []
+    for target in ("cpu", "reference"):
+        arguments = [str(tmp_path / "mish.mlir"), "--load", str(tmp_path / "mish.py"), "--target", target, "--input=4xf32=iota"]
+        assert tools.run(["run", *arguments]) == 0
+        found.append(read_array(capsys.readouterr().out.strip()))
+    x = np.arange(4.0)
+    slope = np.tanh(np.log1p(np.exp(x))) + x * (1 - np.tanh(np.log1p(np.exp(x))) ** 2) / (1 + np.exp(-x))
+    for gradient in found:
+        np.testing.assert_allclose(gradient, slope, rtol=1e-6)
 
 
 def test_a_folder_is_no_plugin(tmp_path: Path) -> None:
