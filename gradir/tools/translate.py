@@ -1,17 +1,24 @@
-"""`gradir-translate`: a module at any level down to LLVM IR, assembly, object code or PTX."""
+"""`gradir-translate`: a module at any level down to LLVM IR, assembly, object code or PTX; a StableHLO module in."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gradir.errors import GradirError
 from gradir.tools.plugins import load_file, load_installed
 from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
 
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
 FORMATS = {"llvm-ir": "to_llvm_ir", "asm": "to_assembly", "obj": "to_object", "ptx": "to_ptx"}
 """`--to` -> function of `gradir.targets.translate`."""
+
+OURS = "gradir"
+"""Our own text, as a format: what is read unless `--from` says otherwise; written, it is the level of the module that was read."""
 
 
 def main() -> None:
@@ -43,20 +50,36 @@ def run(arguments: Sequence[str]) -> int:
 def translate(text: str, args: argparse.Namespace) -> str | bytes:
     """The module in `text` in the format that the arguments ask for; runs what is left of the road."""
     from gradir.driver.lower import lower  # the compiler, once the command line is known to be right
-    from gradir.ir.text import parse_module
+    from gradir.ir.text import parse_module, print_module
     from gradir.targets import translate as targets
 
-    module = parse_module(text, "<stdin>" if args.file == "-" else args.file)
+    name = "<stdin>" if args.file == "-" else args.file
+    module = _import_stablehlo(text, name) if args.source == "stablehlo" else parse_module(text, name)
+    if args.to == OURS:
+        return print_module(module)
     target = args.target or ("cuda" if args.to == "ptx" and "gradir.target" not in module.attributes else "")
     lowered = lower(module, target=target, cpu=args.cpu, threads=args.threads)
     return getattr(targets, FORMATS[args.to])(lowered)
+
+
+def _import_stablehlo(text: str, name: str) -> ModuleOp:
+    """The module at level 1; what was ignored goes to standard error."""
+    from gradir.frontends.stablehlo import import_text  # as above: only once the command line asks for it
+    from gradir.ir.diagnostics import Engine
+
+    engine = Engine()
+    module = import_text(text, name, engine)
+    for diagnostic in engine.diagnostics[:1]:  # one remark says it for all
+        sys.stderr.write(f"{diagnostic.where or name}: {diagnostic.severity}: {diagnostic.message}\n")
+    return module
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gradir-translate", allow_abbrev=False, description="Translate MLIR text to machine code.")
     add = parser.add_argument
     add("file", nargs="?", default="-", metavar="FILE", help="MLIR text at any level; - reads standard input (default)")
-    add("--to", required=True, choices=sorted(FORMATS), help="what to write")
+    add("--to", required=True, choices=sorted([*FORMATS, OURS]), help="what to write")
+    add("--from", dest="source", default=OURS, choices=(OURS, "stablehlo"), help="what FILE holds (gradir: MLIR text at any level)")
     add("-o", dest="output", default="-", metavar="FILE", help="where the result goes; - is standard output (default)")
     add("--target", default="", choices=("", "host", "cpu", "cuda"), help="machine, if the module names none (host; for ptx cuda)")
     add("--cpu", "-mcpu", default="", metavar="NAME", help="processor or sm_NN, as LLVM calls it")

@@ -19,8 +19,9 @@ def import_text(text: str, name: str = "<stablehlo>", engine: Engine | None = No
     `name` is the file that locations show where the text has none of its own. Remarks about what was ignored (sharding) go to `engine`.
     Raises GradirError GR010 (syntax), GR120 (all that has no counterpart, at once).
     """
-    source = parse_module(text, name, stablehlo_context(), check=False)
-    module = convert(source, engine if engine is not None else Engine())
+    context = stablehlo_context()
+    source = parse_module(text, name, context, check=False)
+    module = convert(source, context, engine if engine is not None else Engine())
     verify_module(module)
     return module
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -46,6 +47,7 @@ Rule: TypeAlias = "Callable[[Conversion, Operation], Values]"
 class Conversion:
     """State: where ops go, what each value became, what is missing."""
 
+    context: Context
     rules: Mapping[str, Rule]
     builder: Builder
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])

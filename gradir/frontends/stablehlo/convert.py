@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 
@@ -36,12 +37,12 @@ IGNORED = ("sdy.mesh",)
 NOTE = "sharding is ignored: the program runs on one device"
 
 
-def convert(source: ModuleOp, engine: Engine) -> ModuleOp:
-    """The module of level 1 that computes what `source` does; remarks go to `engine`.
+def convert(source: ModuleOp, context: Context, engine: Engine) -> ModuleOp:
+    """The module of level 1 that computes what `source` does, which was read with `context`; remarks go to `engine`.
 
     Raises GradirError GR120 with everything that has no counterpart.
     """
-    conversion = Conversion(RULES, Builder(Block(), source.location))
+    conversion = Conversion(context, RULES, Builder(Block(), source.location))
     functions: list[Operation] = []
     for op in source.body.block.ops:
         if isinstance(op, FuncOp):

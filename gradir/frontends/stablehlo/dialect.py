@@ -7,16 +7,18 @@ is not in the table is still read in its generic form, and reported.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import ClassVar, Self, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+from xdsl.dialects.builtin import Builtin, IntegerAttr
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import traits_def
 from xdsl.parser import Parser
 from xdsl.traits import IsTerminator
 
-from gradir.dialects.registry import make_context
+from gradir.dialects.registry import DIALECTS, load
 from gradir.dialects.types import ints
 from gradir.frontends.stablehlo import attributes, syntax
 from gradir.frontends.stablehlo.syntax import Form
@@ -121,7 +123,18 @@ Sdy = Dialect(
 
 def stablehlo_context() -> Context:
     """A context that reads what JAX prints; ops and attributes of unknown dialects (`mhlo`, `jax`, ..) are kept as they are."""
-    context = make_context(allow_unregistered=True)
+    context = Context(allow_unregistered=True)
+    context.load_dialect(Dialect("builtin", list(Builtin.operations), list(Builtin.attributes), [OpAsmDialectInterface()]))
+    for name in DIALECTS:
+        if name != "builtin":  # ours holds the resources of one text: they end with it
+            context.register_dialect(name, partial(load, name))
     for dialect in (Stablehlo, Chlo, Sdy):
         context.load_dialect(dialect)
     return context
+
+
+def resource(context: Context, key: str) -> bytes | None:
+    """The bytes of a resource of the text that was read with `context`: `"0x"`, four bytes of alignment, the elements."""
+    storage = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
+    spelled = storage.lookup(key) if storage is not None else None
+    return bytes.fromhex(spelled[10:]) if spelled else None

@@ -24,6 +24,8 @@ UNARY: dict[str, type[nd.Unary]] = {
     "stablehlo.logistic": nd.LogisticOp,
     "stablehlo.negate": nd.NegOp,
     "stablehlo.not": nd.NotOp,
+    "stablehlo.round_nearest_afz": nd.RoundAwayOp,
+    "stablehlo.round_nearest_even": nd.RoundEvenOp,
     "stablehlo.rsqrt": nd.RsqrtOp,
     "stablehlo.sign": nd.SignOp,
     "stablehlo.sine": nd.SinOp,
@@ -109,38 +111,6 @@ def square(conversion: Conversion, op: Operation) -> Values:
     return [conversion.emit(nd.MulOp.make(x, x))]
 
 
-def round_nearest_even(conversion: Conversion, op: Operation) -> Values:
-    """The nearest whole number, of two equally near the even one: 0.5 -> 0, -0.5 -> -0."""
-    (x,) = conversion.operands(op)
-    emit = conversion.emit
-    size = emit(nd.AbsOp.make(x))
-    below, above = emit(nd.FloorOp.make(size)), emit(nd.CeilOp.make(size))
-    halved = emit(nd.MulOp.make(below, like(conversion, 0.5, x)))
-    even = emit(nd.CompareOp.make("eq", halved, emit(nd.FloorOp.make(halved))))
-    return [_rounded(conversion, x, (size, below, above), emit(nd.SelectOp.make(even, below, above)))]
-
-
-def round_nearest_afz(conversion: Conversion, op: Operation) -> Values:
-    """The nearest whole number, of two equally near the one away from zero: 0.5 -> 1, -0.5 -> -1."""
-    (x,) = conversion.operands(op)
-    emit = conversion.emit
-    size = emit(nd.AbsOp.make(x))
-    below, above = emit(nd.FloorOp.make(size)), emit(nd.CeilOp.make(size))
-    return [_rounded(conversion, x, (size, below, above), above)]
-
-
-def _rounded(conversion: Conversion, x: SSAValue, sizes: tuple[SSAValue, SSAValue, SSAValue], tie: SSAValue) -> SSAValue:
-    """`x` with its size rounded to the nearer of floor and ceiling, or to `tie`. `|x| - floor |x|` is exact in every float type."""
-    emit = conversion.emit
-    size, below, above = sizes
-    fraction, half = emit(nd.SubOp.make(size, below)), like(conversion, 0.5, x)
-    nearest = emit(nd.SelectOp.make(emit(nd.CompareOp.make("lt", fraction, half)), below, tie))
-    nearest = emit(nd.SelectOp.make(emit(nd.CompareOp.make("gt", fraction, half)), above, nearest))
-    negative = emit(nd.CompareOp.make("lt", x, like(conversion, 0.0, x)))
-    signed = emit(nd.SelectOp.make(negative, emit(nd.NegOp.make(nearest)), nearest))
-    return emit(nd.SelectOp.make(emit(nd.CompareOp.make("eq", below, above)), x, signed))  # whole already: -0, inf
-
-
 def popcnt(conversion: Conversion, op: Operation) -> Values:
     """How many bits are set."""
     (x,) = conversion.operands(op)
@@ -188,8 +158,6 @@ RULES: dict[str, Rule] = {
     "stablehlo.select": select,
     "stablehlo.clamp": clamp,
     "chlo.square": square,
-    "stablehlo.round_nearest_even": round_nearest_even,
-    "stablehlo.round_nearest_afz": round_nearest_afz,
     "stablehlo.popcnt": popcnt,
     "stablehlo.count_leading_zeros": count_leading_zeros,
     "stablehlo.optimization_barrier": identity,

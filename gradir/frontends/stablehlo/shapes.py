@@ -9,15 +9,19 @@ from xdsl.ir import Attribute, Operation
 from gradir.dialects import nd
 from gradir.dialects.types import element_of, numpy_dtype, rank_of, static_shape
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, broadcast, reshape, transpose
-from gradir.frontends.stablehlo.dialect import attribute, number, numbers
+from gradir.frontends.stablehlo.dialect import attribute, number, numbers, resource
 
 
-def elements(value: Attribute | None, kind: Attribute) -> np.ndarray:
+def elements(conversion: Conversion, value: Attribute | None, kind: Attribute) -> np.ndarray:
     """The elements of a dense attribute, as an array."""
-    if isinstance(value, DenseIntOrFPElementsAttr):
-        return np.frombuffer(value.data.data, numpy_dtype(element_of(kind))).reshape(static_shape(kind))
-    what = f"dense_resource<{value.resource_handle.data}>" if isinstance(value, DenseResourceAttr) else str(value)
-    raise UnsupportedError(f"a constant that is {what}, not dense<..>")
+    data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else None
+    if isinstance(value, DenseResourceAttr):
+        data = resource(conversion.context, value.resource_handle.data)
+        if data is None:
+            raise UnsupportedError(f"dense_resource<{value.resource_handle.data}> has no data: the text was printed without it")
+    if data is None:
+        raise UnsupportedError(f"a constant that is {value}, not dense<..>")
+    return np.frombuffer(data, numpy_dtype(element_of(kind))).reshape(static_shape(kind))
 
 
 def constant(conversion: Conversion, op: Operation) -> Values:
@@ -27,7 +31,7 @@ def constant(conversion: Conversion, op: Operation) -> Values:
     if isinstance(value, DenseIntOrFPElementsAttr) and 0 not in static_shape(kind) and value.is_splat():
         first = np.frombuffer(value.data.data, numpy_dtype(element_of(kind)), count=1)
         return [conversion.emit(nd.ConstantOp.splat(first[0].item(), kind))]
-    made = nd.ConstantOp.make(elements(value, kind))
+    made = nd.ConstantOp.make(elements(conversion, value, kind))
     return [conversion.emit(made)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import BoolAttr, ComplexType, DenseIntOrFPElementsAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import BoolAttr, ComplexType, DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 
@@ -226,12 +226,9 @@ def parse_constant(kind: type[Operation], parser: Parser) -> Operation:
     """`dense<..> : T`, with or without an attribute dictionary before."""
     extra = parser.parse_optional_attr_dict()
     value = parser.parse_attribute()
-    assert_type = value.type if isinstance(value, DenseIntOrFPElementsAttr) else None
-    if assert_type is None and parser.parse_optional_punctuation(":") is not None:
-        assert_type = parser.parse_type()
-    if assert_type is None:
+    if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
         parser.raise_error("expected dense<..> or dense_resource<..> with a tensor type")
-    return kind.create(result_types=[assert_type], properties={**extra, "value": value})
+    return kind.create(result_types=[value.type], properties={**extra, "value": value})
 
 
 def parse_custom_call(kind: type[Operation], parser: Parser) -> Operation:

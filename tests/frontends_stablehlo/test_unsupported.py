@@ -1,0 +1,97 @@
+"""What cannot be imported is one error that names all of it."""
+
+import pytest
+
+from gradir.errors import GradirError
+from gradir.frontends.stablehlo import import_text
+
+
+def missing(text: str) -> GradirError:
+    with pytest.raises(GradirError) as caught:
+        import_text(text, "m.mlir")
+    assert caught.value.code == "GR120"
+    return caught.value
+
+
+def main_of(signature: str, *lines: str) -> str:
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"module @m {{\n  func.func public @main({signature}) {{\n{body}\n    return\n  }}\n}}\n"
+
+
+def test_everything_is_named_at_once_with_locations() -> None:
+    error = missing(
+        main_of(
+            "%x: tensor<8xf32>",
+            "%a = chlo.lgamma %x : tensor<8xf32> -> tensor<8xf32>",
+            "%b = stablehlo.add %a, %x : tensor<8xf32>",
+            '%c = "stablehlo.novel_op"(%b) : (tensor<8xf32>) -> tensor<8xf32>',
+            "%d = stablehlo.custom_call @lapack(%c) {api_version = 2 : i32} : (tensor<8xf32>) -> tensor<8xf32>",
+        )
+    )
+    assert error.message == "3 ops of this program are not supported: chlo.lgamma, stablehlo.novel_op, stablehlo.custom_call"
+    assert error.found.split("\n") == [
+        "m.mlir:3:10: chlo.lgamma: no counterpart at level 1",
+        "m.mlir:5:10: stablehlo.novel_op: no counterpart at level 1",
+        "m.mlir:6:10: stablehlo.custom_call: custom call @lapack",
+    ]
+    assert error.location == "m.mlir:3:10"
+    assert error.function == "@main"
+
+
+def test_one_missing_op_is_the_message() -> None:
+    error = missing(main_of("%x: tensor<8xf32>", "%a = chlo.lgamma %x : tensor<8xf32> -> tensor<8xf32>"))
+    assert (error.message, error.found) == ("chlo.lgamma: no counterpart at level 1", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("tensor<2xcomplex<f32>>", "element type complex<f32>"),
+        ("tensor<2xi4>", "element type i4"),
+        ("tensor<?xf32>", "sizes that are known only when the program runs, in tensor<?xf32>"),
+        ("!stablehlo.token", "type !stablehlo.token"),
+    ],
+)
+def test_types_of_arguments(kind: str, reason: str) -> None:
+    assert missing(main_of(f"%x: {kind}")).message == f"func.func: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("%r = stablehlo.compare LT, %x, %x, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>", "comparison in total order"),
+        ("%r = stablehlo.constant dense_resource<k> : tensor<4xf32>", "dense_resource<k> has no data: the text was printed without it"),
+        ('%r = stablehlo.composite "a.b" %x : (tensor<4xf32>) -> tensor<4xf32>', "composite a.b without a decomposition"),
+        (
+            "%r = stablehlo.add %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf64>",
+            "the result has type tensor<4xf64>, its counterpart",
+        ),
+    ],
+)
+def test_reasons(line: str, reason: str) -> None:
+    assert reason in missing(main_of("%x: tensor<4xf32>", line)).message
+
+
+@pytest.mark.parametrize(
+    ("select", "scatter", "reason"),
+    [
+        ("compare GT, %a, %b, FLOAT", "add %a, %b", "a select body that is not compare GE or LE of its arguments"),
+        ("compare GE, %a, %b, FLOAT", "multiply %a, %b", "a scatter body that is not add"),
+    ],
+)
+def test_select_and_scatter_bodies(select: str, scatter: str, reason: str) -> None:
+    error = missing(
+        main_of(
+            "%x: tensor<4xf32>, %s: tensor<2xf32>, %i: tensor<f32>",
+            '%r = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({',
+            "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
+            f"%c = stablehlo.{select} : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+            "stablehlo.return %c : tensor<i1>",
+            "}, {",
+            "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
+            f"%c = stablehlo.{scatter} : tensor<f32>",
+            "stablehlo.return %c : tensor<f32>",
+            "}) : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>",
+        )
+    )
+    assert reason in error.message
