@@ -17,8 +17,8 @@ from gradir.lowering.schedules import HEURISTICS, machine_of
 
 @dataclass(frozen=True)
 class ScheduleKernels(Pass):
-    """Before: kernels carry their kind, `#kernel.contraction<>`. After: the fields are filled by the heuristic of the kind, for the target of
-    the module; a schedule that already has fields (written by hand or by the tuner) stays as it is.
+    """Before: kernels carry their kind, `#kernel.contraction<>`. After: the fields are filled by the heuristic of the kind, for the
+    target of the module; a schedule that already has fields (written by hand or by the tuner) stays as it is.
 
     ```mlir
     func.func private @k(...) attributes {gradir.kernel = #kernel.contraction<>}
