@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from gradir.frontends.python.operands import as_array, supported_dtype
 from gradir.frontends.python.packing import Pack, Unpack, packer, unpacker
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.sizes import sizes
-from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing
+from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing, user_error
 from gradir.ir.text import print_module
 from gradir.runtime.module import Module
 
@@ -100,7 +101,7 @@ class Jitted:
 
     def __init__(self, function: Callable[..., Any], options: Options, static: frozenset[int | str]) -> None:
         functools.update_wrapper(self, function)
-        self.function, self.options, self.static = function, options, static
+        self.function, self.options, self.static = function, options, _both_ways(function, static)
         self._programs: dict[Any, Compiled] = {}
         self._recent: tuple[Unpack, Callable[..., Any], Pack] | None = None
 
@@ -126,7 +127,7 @@ class Jitted:
         """Find or compile the program for these arguments, and remember how to recognise the next ones like them."""
         dynamic, fixed = self._split(args, kwargs)
         leaves, structure = flatten(dynamic)
-        key = (structure, fixed, *[_signature(x) for x in leaves])
+        key = (structure, _static_key(fixed), *[_signature(x) for x in leaves])
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = self._compile(dynamic, fixed, args)
@@ -207,7 +208,7 @@ class Jitted:
         leaves = [as_array(x) for x in flat]
         if trace.recording:
             return self.function(*args, **kwargs)
-        key = (id(self), structure, fixed, *(x.type for x in leaves))
+        key = (id(self), structure, _static_key(fixed), *(x.type for x in leaves))
         traced = trace.module.calls.get(key)
         if traced is None:
             traced = trace_function(trace.module, self._bound(fixed, len(args)), leaves, structure, parent=trace)
@@ -222,6 +223,41 @@ class Jitted:
         positional, named = unflatten(structure, [as_array(x) for x in leaves])
         result = self._bound(fixed, len(args))(positional, named)
         return result if inside else to_numpy(result)
+
+
+def _both_ways(function: Callable[..., Any], static: frozenset[int | str]) -> frozenset[int | str]:
+    """Names and positions of the static arguments: a named one may be passed by position, and the other way round."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values()) if static else []
+    except (TypeError, ValueError):  # a callable without a signature
+        return static
+    open_ended = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    positions = {p.name: k for k, p in enumerate(parameters) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    names = {p.name for p in parameters}
+    both: set[int | str] = set()
+    for word in static:
+        name = word if isinstance(word, str) else next((n for n, k in positions.items() if k == word % max(1, len(positions))), "")
+        if name not in names and not open_ended:
+            raise user_error(
+                f"static names an argument that {getattr(function, '__name__', 'f')} lacks",
+                code="GR104",
+                expected=f"one of {', '.join(names)}",
+                found=str(word),
+            )
+        both |= {name, positions[name]} if name in positions and (isinstance(word, str) or word < len(positions)) else {word}
+    return frozenset(both)
+
+
+def _static_key(fixed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The static arguments as a key that tells 1, 1.0 and True apart; GradirError GR103 for one without a hash."""
+    for name, value in fixed:
+        try:
+            hash(value)
+        except TypeError:
+            raise user_error(
+                f"static argument {name} has no hash", code="GR103", expected="a value that can be a key", found=repr(value)[:80]
+            ) from None
+    return tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in fixed)
 
 
 def _signature(x: Any) -> Any:
@@ -261,7 +297,7 @@ def jit(
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
     Arguments and results are nested containers of arrays (see `pytrees`); numbers are rank-0 arrays (float: f32, int: i32).
-    `static` names positions or keywords whose values (hashable) select the program instead. Also usable as `@jit(...)`.
+    `static` names arguments, or their positions, whose values (hashable) select the program instead. Also usable as `@jit(...)`.
     """
     if function is None:
         return functools.partial(jit, target=target, threads=threads, cache=cache, static=static)

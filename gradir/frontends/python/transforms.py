@@ -23,13 +23,13 @@ from gradir.frontends.python.trace import current, eager_mode, python_location, 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that returns `(value, gradients)` of a scalar function.
 
-    `argnums`: which arguments (containers of floating-point arrays) to differentiate. `has_aux`: the function returns
-    `(loss, aux)`, and the value is that pair. Usable inside and outside `gradir.jit`, and under itself.
+    `argnums`: which arguments (containers of floating-point arrays) to differentiate; those given by keyword are not.
+    `has_aux`: the function returns `(loss, aux)`, and the value is that pair. Usable inside and outside `gradir.jit`, and under itself.
     """
 
     @functools.wraps(function)
-    def wrapped(*args: Any) -> Any:
-        return _differentiate(wrapped, function, argnums, has_aux, args)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return _differentiate(wrapped, function, argnums, has_aux, args, kwargs)
 
     return wrapped
 
@@ -39,8 +39,8 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
     both = value_and_grad(function, argnums, has_aux)
 
     @functools.wraps(function)
-    def wrapped(*args: Any) -> Any:
-        value, gradients = both(*args)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
 
     return wrapped
@@ -73,10 +73,16 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
 
 
 def _differentiate(
-    wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]
+    wrapped: Callable[..., Any],
+    function: Callable[..., Any],
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     if not tracing():
-        return _outside(wrapped, function, argnums, has_aux, args)
+        return _outside(wrapped, function, argnums, has_aux, args, kwargs)
+    function = _with_keywords(function, kwargs)
     leaves, structure, wrt, grad_structure = differentiated_arguments(function, argnums, args)
     trace = current()[0]
     traced = trace_function(
@@ -88,6 +94,11 @@ def _differentiate(
     count = len(traced.outputs)
     value = unflatten(traced.structure, results[:count])
     return value, unflatten(grad_structure, results[count:])
+
+
+def _with_keywords(function: Callable[..., Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """The function of the arguments by position alone."""
+    return functools.update_wrapper(functools.partial(function, **kwargs), function) if kwargs else function
 
 
 def _attach_values(
@@ -147,20 +158,25 @@ def differentiated_arguments(
 
 
 def _outside(
-    wrapped: Callable[..., Any], function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]
+    wrapped: Callable[..., Any],
+    function: Callable[..., Any],
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     if eager_mode():
         from gradir.frontends.python.eager import eager_value_and_grad
 
-        return eager_value_and_grad(function, argnums, has_aux, args)
+        return eager_value_and_grad(_with_keywords(function, kwargs), argnums, has_aux, args)
     from gradir.frontends.python.jit import jit
 
     compiled = wrapped.__dict__.get("_compiled")
     if compiled is None:
 
-        def inside(*inner: Any) -> Any:
-            return _differentiate(wrapped, function, argnums, has_aux, inner)
+        def inside(*inner: Any, **keywords: Any) -> Any:
+            return _differentiate(wrapped, function, argnums, has_aux, inner, keywords)
 
         inside.__name__ = getattr(function, "__name__", "f")
         compiled = wrapped.__dict__["_compiled"] = jit(inside)
-    return compiled(*args)
+    return compiled(*args, **kwargs)
