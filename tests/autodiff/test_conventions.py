@@ -84,6 +84,14 @@ def test_a_cube_root_of_a_cube_pays_the_price(gradient: Any) -> None:
     assert gradient(lambda x: gd.cbrt(x * x * x), 0.0) == 0
 
 
+def test_hypot_and_logaddexp(gradient: Any) -> None:
+    assert gradient(gd.hypot, 0.0, 0.0, argnums=(0, 1)) == (0, 0)
+    np.testing.assert_allclose(gradient(gd.hypot, 3e30, -4e30, argnums=(0, 1)), (0.6, -0.8), rtol=1e-6)
+    np.testing.assert_allclose(gradient(gd.hypot, 1.0, 1.0, argnums=(0, 1)), (0.5**0.5, 0.5**0.5), rtol=1e-6)
+    np.testing.assert_allclose(gradient(gd.logaddexp, 2.0, 2.0, argnums=(0, 1)), (0.5, 0.5), rtol=1e-6)
+    np.testing.assert_allclose(gradient(gd.logaddexp, 100.0, 101.0, argnums=(0, 1)), (0.26894143, 0.7310586), rtol=1e-6)
+
+
 def test_slopes_of_large_arguments(gradient: Any) -> None:
     np.testing.assert_allclose(gradient(gd.arcsinh, [3e30, -4e30]), [1 / 3e30, 1 / 4e30], rtol=1e-6)
     np.testing.assert_array_equal(gradient(gd.arctan, [3e30, -INF]), [0, 0])

@@ -62,3 +62,22 @@ def test_tiny_and_large_arguments_stay_accurate() -> None:
     nearly(evaluate(nd.AsinhOp.make, x), np.arcsinh(x.astype(np.float64)).astype(np.float32))
     nearly(evaluate(nd.AcoshOp.make, x), np.arccosh(x.astype(np.float64)).astype(np.float32))
     nearly(evaluate(nd.SinhOp.make, f32(89, -89)), np.sinh(np.array([89.0, -89.0])).astype(np.float32))
+
+
+def test_erfc_is_accurate_where_it_is_small() -> None:
+    bits_equal(evaluate(nd.ErfcOp.make, f32(INF, -INF, NAN, 0, -0.0)), [0, 2, NAN, 1, 1])
+    nearly(evaluate(nd.ErfcOp.make, f32(4, 10, 1e-10)), f32(1.5417258e-08, 2.088e-45, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, BF16])
+def test_classes_of_floats(dtype: Any) -> None:
+    x = np.array([NAN, INF, -INF, 0, 1], dtype)
+    assert evaluate(nd.IsNanOp.make, x).tolist() == [True, False, False, False, False]
+    assert evaluate(nd.IsInfOp.make, x).tolist() == [False, True, True, False, False]
+
+
+def test_bit_counts() -> None:
+    assert evaluate(nd.PopcntOp.make, np.array([0, 1, -1, -128, 85], np.int8)).tolist() == [0, 1, 8, 1, 4]
+    assert evaluate(nd.ClzOp.make, np.array([0, 1, -1, 64, 32], np.int8)).tolist() == [8, 7, 0, 1, 2]
+    assert evaluate(nd.PopcntOp.make, np.array([255, 128], np.uint8)).tolist() == [8, 1]
+    assert evaluate(nd.ClzOp.make, np.array([0, 2**63, 1], np.uint64)).tolist() == [64, 0, 63]

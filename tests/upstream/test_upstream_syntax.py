@@ -48,6 +48,7 @@ CASES = {
     "fma": "%0 = math.fma %s, %s, %s : f32",
     "copysign": "%0 = math.copysign %a, %a : vector<4xf32>",
     "roundeven": "%0 = math.roundeven %a : vector<4xf32>",
+    "erfc": "%0 = math.erfc %a : vector<4xf32>",
     "isnan": "%0 = math.isnan %a : vector<4xf32>",
     "isfinite": "%0 = math.isfinite %s : f32",
     "isinf": "%0 = math.isinf %v : tensor<4xf32>",

@@ -1,7 +1,8 @@
 """erf and erfc.
 
 f32: N. Juffa's two-piece erff (about 1 ulp). f64: an odd polynomial below 1, 1 - exp(-x^2) R((x-3)/(x+3)) above.
-erfc: exp(-x^2) P((x-k)/(x+k)) / (1 + 2x) for x >= 0 (M. Shepherd, J. Laframboise, "Chebyshev approximation of (1+2x) exp(x^2) erfc x", 1981).
+erfc: exp(-x^2) P((x-k)/(x+k)) / (1 + 2x) for x > 3/8
+(M. Shepherd, J. Laframboise, "Chebyshev approximation of (1+2x) exp(x^2) erfc x", 1981).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from gradir.lowering.expand_math.exponential import exp
 
 _ERFC = {23: (2.0, 10.1), 52: (4.0, 27.3)}
 """k, and from where on erfc is 0."""
+_ERFC_SMALL = 0.375
 
 
 def erf(x: Expression) -> Expression:
@@ -21,7 +23,6 @@ def erf(x: Expression) -> Expression:
 
 
 def _erf_f32(a: Expression) -> Expression:
-    z = a * a
     bounded = a.gt(4.0).select(4.0, a)
     s = bounded * bounded
     r = bounded.fma(-1.72853470e-5, 3.83197126e-4)
@@ -30,20 +31,24 @@ def _erf_f32(a: Expression) -> Expression:
     for k in (-1.06777877e-1, -6.34846687e-1, -1.28717512e-1):
         r = r.fma(bounded, k)
     large = 1.0 - exp(r.fma(bounded, -bounded))
-    small = z.polynomial(c.ERF_F32_SMALL).fma(a, a)
-    return a.gt(0.921875).select(large, small)
+    return a.gt(0.921875).select(large, _small(a))
 
 
 def _erf_f64(a: Expression) -> Expression:
-    small = a * (a * a).polynomial(c.ERF_F64)
     b = a.gt(6.0).select(6.0, a)
     t = (b - 3.0) / (b + 3.0)
     large = 1.0 - exp(-(b * b)) * t.polynomial(c.ERFC_F64)
-    return a.gt(1.0).select(large, small)
+    return a.gt(1.0).select(large, _small(a))
+
+
+def _small(a: Expression) -> Expression:
+    """erf below 0.92."""
+    z = a * a
+    return z.polynomial(c.ERF_F32_SMALL).fma(a, a) if a.format.mantissa == 23 else a * z.polynomial(c.ERF_F64)
 
 
 def erfc(x: Expression) -> Expression:
-    """1 - erf(x), relative to itself accurate; 2 - erfc(-x) for negative x. The square in exp(-x^2) is exact in two parts."""
+    """1 - erf(x), relative to itself accurate; 2 - erfc(-x) for large negative x. The square in exp(-x^2) is exact in two parts."""
     f = x.format
     k, end = _ERFC[f.mantissa]
     a = abs(x)
@@ -52,4 +57,5 @@ def erfc(x: Expression) -> Expression:
     square, low = two_product(a, a)
     y = exp(-square) * (p / a.fma(2.0, 1.0))
     y = (-low).fma(y, y)
-    return x.lt(0.0).select(2.0 - y, y)
+    y = x.lt(0.0).select(2.0 - y, y)
+    return a.gt(_ERFC_SMALL).select(y, 1.0 - _small(a).copysign(x))

@@ -23,9 +23,8 @@ _HALVES = np.array([0.5, -0.5, 1.5, -1.5, 2.5, 0.49999997, -0.49999997, 8388609.
 
 
 _FLOATS = (np.array(SPECIAL, np.float32), np.array(SPECIAL[:-1], BF16), np.array(SPECIAL), np.zeros((0, 2), np.float32))
-_BITS = tuple(np.array(limits(dtype), dtype) for dtype in (np.int32, np.int8, np.uint8, np.int64, np.uint16)) + (
-    np.zeros((2, 0), np.int32),
-)
+_INTEGERS = (np.int32, np.int8, np.uint8, np.int64, np.uint16)
+_BITS = (*(np.array(limits(dtype), dtype) for dtype in _INTEGERS), np.zeros((2, 0), np.int32))
 
 
 def samples_of(cls: type[NdOp]) -> tuple[Sample, ...]:

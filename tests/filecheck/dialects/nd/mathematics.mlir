@@ -36,3 +36,21 @@ func.func @smooth(%x: tensor<?xf64, ["n"]>) -> tensor<?xf64, ["n"]> {
   %9 = nd.atanh %x : tensor<?xf64, ["n"]>
   return %9 : tensor<?xf64, ["n"]>
 }
+
+// CHECK-LABEL: func.func @classes
+func.func @classes(%x: tensor<2xbf16>) -> tensor<2xi1> {
+  // CHECK: nd.is_nan %x : tensor<2xbf16> -> tensor<2xi1>
+  %0 = nd.is_nan %x : tensor<2xbf16> -> tensor<2xi1>
+  // CHECK: nd.is_inf %x : tensor<2xbf16> -> tensor<2xi1>
+  %1 = nd.is_inf %x : tensor<2xbf16> -> tensor<2xi1>
+  return %1 : tensor<2xi1>
+}
+
+// CHECK-LABEL: func.func @bits
+func.func @bits(%x: tensor<2xui8>) -> tensor<2xui8> {
+  // CHECK: nd.popcnt %x : tensor<2xui8>
+  %0 = nd.popcnt %x : tensor<2xui8>
+  // CHECK: nd.clz %0 : tensor<2xui8>
+  %1 = nd.clz %0 : tensor<2xui8>
+  return %1 : tensor<2xui8>
+}
