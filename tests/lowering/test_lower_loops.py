@@ -17,7 +17,9 @@ def values(shape: tuple[int, ...], element: str = "f32") -> np.ndarray:
     return RNG.integers(-50, 50, shape).astype(DTYPES[element])
 
 
-def one(name: str, dims: str, ins: list[tuple[str, tuple, str, str]], out: tuple[tuple, str, str], body: str, reduced: str = "", init: str = "") -> str:
+def one(
+    name: str, dims: str, ins: list[tuple[str, tuple, str, str]], out: tuple[tuple, str, str], body: str, reduced: str = "", init: str = ""
+) -> str:
     """A kernel of one op: ins are (name, shape, element, map), out is (shape, element, map)."""
     k = KernelText(name, "loops<>")
     for operand, shape, element, _ in ins:
