@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects import nd
 from gradir.dialects.types import element_of, is_bool, is_number, is_static, shape_of, tensor
+from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.ir.builder import Builder
 from gradir.ir.locations import position
 from gradir.ir.passes import function_name
@@ -50,6 +51,7 @@ class Conversion:
     context: Context
     rules: Mapping[str, Rule]
     builder: Builder
+    functions: Mapping[str, FuncOp] = field(default_factory=dict[str, FuncOp])
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     missing: list[Missing] = field(default_factory=list[Missing])
     sharded: list[Operation] = field(default_factory=list[Operation])
@@ -91,6 +93,13 @@ class Conversion:
         finally:
             self.builder = outer
 
+    def callee(self, op: Operation) -> Block | None:
+        """The body of the function that `op` calls; None of other ops."""
+        if not isinstance(op, CallOp):
+            return None
+        function = self.functions.get(op.callee.string_value())
+        return function.body.first_block if function is not None else None
+
     # -- one op
 
     def convert(self, op: Operation) -> None:
@@ -131,8 +140,8 @@ class Conversion:
 
 
 def is_return(op: Operation) -> bool:
-    """The end of a region."""
-    return op.name == "stablehlo.return"
+    """The end of a region or a function."""
+    return op.name in ("stablehlo.return", "func.return")
 
 
 def check_type(kind: Attribute) -> None:

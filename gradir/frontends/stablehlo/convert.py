@@ -42,7 +42,8 @@ def convert(source: ModuleOp, context: Context, engine: Engine) -> ModuleOp:
 
     Raises GradirError GR120 with everything that has no counterpart.
     """
-    conversion = Conversion(context, RULES, Builder(Block(), source.location))
+    known = {op.sym_name.data: op for op in source.body.block.ops if isinstance(op, FuncOp)}
+    conversion = Conversion(context, RULES, Builder(Block(), source.location), known)
     functions: list[Operation] = []
     for op in source.body.block.ops:
         if isinstance(op, FuncOp):

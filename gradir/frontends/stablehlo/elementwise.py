@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_float, numpy_dtype, rank_of, static_shape
+from gradir.dialects.types import element_of, is_float, rank_of, static_shape
 from gradir.frontends.stablehlo.attributes import word_of
-from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, like, splat
+from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, splat
 from gradir.frontends.stablehlo.dialect import attribute
 
 UNARY: dict[str, type[nd.Unary]] = {
@@ -31,7 +31,21 @@ UNARY: dict[str, type[nd.Unary]] = {
     "stablehlo.sine": nd.SinOp,
     "stablehlo.sqrt": nd.SqrtOp,
     "stablehlo.tanh": nd.TanhOp,
+    "stablehlo.cbrt": nd.CbrtOp,
+    "stablehlo.count_leading_zeros": nd.ClzOp,
+    "stablehlo.popcnt": nd.PopcntOp,
+    "stablehlo.tan": nd.TanOp,
+    "chlo.acos": nd.AcosOp,
+    "chlo.acosh": nd.AcoshOp,
+    "chlo.asin": nd.AsinOp,
+    "chlo.asinh": nd.AsinhOp,
+    "chlo.atan": nd.AtanOp,
+    "chlo.atanh": nd.AtanhOp,
+    "chlo.cosh": nd.CoshOp,
     "chlo.erf": nd.ErfOp,
+    "chlo.erfc": nd.ErfcOp,
+    "chlo.sinh": nd.SinhOp,
+    "chlo.tan": nd.TanOp,
 }
 
 BINARY: dict[str, type[nd.Binary]] = {
@@ -68,9 +82,7 @@ def is_finite(conversion: Conversion, op: Operation) -> Values:
 
 def is_inf(conversion: Conversion, op: Operation) -> Values:
     """`|x| == inf`"""
-    (operand,) = conversion.operands(op)
-    size = conversion.emit(nd.AbsOp.make(operand))
-    return [conversion.emit(nd.CompareOp.make("eq", size, like(conversion, float("inf"), size)))]
+    return [conversion.emit(nd.IsInfOp.make(*conversion.operands(op)))]
 
 
 def convert(conversion: Conversion, op: Operation) -> Values:
@@ -111,38 +123,6 @@ def square(conversion: Conversion, op: Operation) -> Values:
     return [conversion.emit(nd.MulOp.make(x, x))]
 
 
-def popcnt(conversion: Conversion, op: Operation) -> Values:
-    """How many bits are set."""
-    (x,) = conversion.operands(op)
-    return [_count_bits(conversion, x)]
-
-
-def count_leading_zeros(conversion: Conversion, op: Operation) -> Values:
-    """`width - popcnt(x | x >> 1 | .. | x >> width - 1)`"""
-    (x,) = conversion.operands(op)
-    emit = conversion.emit
-    width = 8 * numpy_dtype(element_of(x)).itemsize
-    shift = 1
-    while shift < width:
-        x = emit(nd.OrOp.make(x, emit(nd.ShrUOp.make(x, like(conversion, shift, x)))))
-        shift *= 2
-    return [emit(nd.SubOp.make(like(conversion, width, x), _count_bits(conversion, x)))]
-
-
-def _count_bits(conversion: Conversion, x: SSAValue) -> SSAValue:
-    """Pairs, then quads, .. are added in place (Hacker's Delight, 5-1)."""
-    emit = conversion.emit
-    width = 8 * numpy_dtype(element_of(x)).itemsize
-    shift = 1
-    while shift < width:
-        mask = sum(((1 << shift) - 1) << at for at in range(0, width, 2 * shift))
-        low = like(conversion, mask, x)  # its top bit is clear: the same number signed and unsigned
-        high = emit(nd.AndOp.make(emit(nd.ShrUOp.make(x, like(conversion, shift, x))), low))
-        x = emit(nd.AddOp.make(emit(nd.AndOp.make(x, low)), high))
-        shift *= 2
-    return x
-
-
 def identity(conversion: Conversion, op: Operation) -> Values:
     """The operands."""
     return conversion.operands(op)
@@ -158,8 +138,6 @@ RULES: dict[str, Rule] = {
     "stablehlo.select": select,
     "stablehlo.clamp": clamp,
     "chlo.square": square,
-    "stablehlo.popcnt": popcnt,
-    "stablehlo.count_leading_zeros": count_leading_zeros,
     "stablehlo.optimization_barrier": identity,
 }
 
@@ -170,13 +148,17 @@ def lifted(conversion: Conversion, block: Block, arguments: Values, shape: Seque
     conversion.values = inside = {**scalars, **dict(zip(block.args, arguments))}
     try:
         for op in block.ops:
-            if op.name != "stablehlo.constant" and op.name not in RULES and not is_return(op):
+            callee = conversion.callee(op)
+            if op.name != "stablehlo.constant" and op.name not in RULES and not is_return(op) and callee is None:
                 raise UnsupportedError(f"a body that holds {op.name}")
             for value in op.operands:
                 if rank_of(inside[value]) == 0:  # from outside of the body
                     inside[value] = splat(conversion, inside[value], shape)
             if is_return(op):
                 return conversion.operands(op)
+            if callee is not None:
+                inside.update(zip(op.results, lifted(conversion, callee, conversion.operands(op), shape)))
+                continue
             for result, new in zip(op.results, conversion.rules[op.name](conversion, op), strict=True):
                 inside[result] = splat(conversion, new, shape)
     finally:

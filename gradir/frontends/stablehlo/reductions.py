@@ -112,7 +112,8 @@ def arg_reduction(op: Operation, dims: Sequence[int]) -> str:
     """`GT` or `LT` of JAX's argmax or argmin: over (values, their positions), the better value or a NaN wins, then the lower position."""
     body = op.regions[0].block
     ops = list(body.ops)
-    if len(op.operands) != 4 or len(dims) != 1 or tuple(o.name.removeprefix("stablehlo.") for o in ops) != _ARG_BODY:
+    names = tuple(o.name.removeprefix("stablehlo.") for o in ops)
+    if names != _ARG_BODY or len(op.operands) != 4 or len(dims) != 1 or is_bool(element_of(op.operands[0])):
         return ""
     x, i, y, j = body.args
     better, nan, wins, same, lower, first, chosen, value, index, end = ops

@@ -15,7 +15,7 @@ from gradir.frontends.stablehlo.contractions import padding
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, splat
 from gradir.frontends.stablehlo.dialect import attribute, numbers
 from gradir.frontends.stablehlo.elementwise import lifted
-from gradir.frontends.stablehlo.reductions import counted_loop, is_identity, known_op
+from gradir.frontends.stablehlo.reductions import counted_loop, is_identity, known_op, with_start
 
 KINDS = {"stablehlo.add": "sum", "stablehlo.maximum": "max", "stablehlo.minimum": "min"}
 UNROLL_LIMIT = 64
@@ -34,14 +34,18 @@ def reduce_window(conversion: Conversion, op: Operation) -> Values:
     edges = padding(op) or (0,) * (2 * rank)
     body = op.regions[0].block
     name = known_op(body)
-    simple = name in KINDS and not is_bool(element_of(inputs[0])) and is_identity(op.operands[len(inputs)], name)
-    if simple and spread == ones:
+    plain, edged = spread == ones, any(edges) or spread != ones
+    known = name in KINDS and not is_bool(element_of(inputs[0]))
+    if known and edged and name == "stablehlo.add":
+        known = is_identity(op.operands[1], name)  # what is outside of the operand is the initial value, and counts each time
+    if known and plain:
         made = nd.ReduceWindowOp.make(KINDS[name], inputs[0], window, strides=strides, padding=edges, dilations=dilations)
-        return [conversion.emit(made)]
+        return [with_start(conversion, op.operands[1], body, starts[0], conversion.emit(made))]
     low, high, interior = edges[0::2], edges[1::2], [n - 1 for n in spread]
     padded = [_pad(conversion, x, start, (low, high, interior)) for x, start in zip(inputs, starts)]
-    if simple:
-        return [conversion.emit(nd.ReduceWindowOp.make(KINDS[name], padded[0], window, strides=strides, dilations=dilations))]
+    if known:
+        made = nd.ReduceWindowOp.make(KINDS[name], padded[0], window, strides=strides, dilations=dilations)
+        return [with_start(conversion, op.operands[1], body, starts[0], conversion.emit(made))]
     return _fold(conversion, op, padded, starts, (window, strides, dilations))
 
 
