@@ -233,7 +233,7 @@ def _both_ways(function: Callable[..., Any], static: frozenset[int | str]) -> fr
         return static
     open_ended = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
     positions = {p.name: k for k, p in enumerate(parameters) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)}
-    names = {p.name for p in parameters}
+    names = [p.name for p in parameters]
     both: set[int | str] = set()
     for word in static:
         name = word if isinstance(word, str) else next((n for n, k in positions.items() if k == word % max(1, len(positions))), "")
