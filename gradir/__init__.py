@@ -29,7 +29,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     _PYTHON + "mathematics": (
         "round", "rint", "round_away", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
-        "arctanh", "erfc", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
+        "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
     ),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
     _PYTHON + "shape": (

@@ -22,7 +22,7 @@ from gradir.reference.values import Partial
 Array = np.ndarray[Any, Any]
 
 _ONE = "add sub mul div mul_strong sqrt"
-_FEW = "exp expm1 log log1p rsqrt tanh logistic erf sin cos pow atan2 cbrt tan asin acos atan sinh cosh asinh acosh atanh erfc"
+_FEW = "exp expm1 log log1p rsqrt tanh logistic erf sin cos pow atan2 cbrt tan asin acos atan sinh cosh asinh acosh atanh erfc erf_inv"
 _UPSTREAM_FEW = (
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fpowi log log10 log1p log2 powf rsqrt sin sinh tan tanh"
 )

@@ -75,7 +75,7 @@ def test_infinite_slopes(gradient: Any) -> None:
     assert gradient(lambda x: gd.grad(gd.sqrt)(x), 0.0) == -INF
     assert gradient(gd.cbrt, 0.0) == INF
     for x in (1.0, -1.0):
-        assert (gradient(gd.arcsin, x), gradient(gd.arccos, x), gradient(gd.arctanh, x)) == (INF, -INF, INF)
+        assert (gradient(gd.arcsin, x), gradient(gd.arccos, x), gradient(gd.arctanh, x), gradient(gd.erf_inv, x)) == (INF, -INF, INF, INF)
         assert gradient(lambda x: 0.0 * gd.arcsin(x) + 0.0 * gd.arccos(x) + 0.0 * gd.arctanh(x), x) == 0
     assert gradient(gd.arccosh, 1.0) == INF
 

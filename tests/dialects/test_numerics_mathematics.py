@@ -81,3 +81,16 @@ def test_bit_counts() -> None:
     assert evaluate(nd.ClzOp.make, np.array([0, 1, -1, 64, 32], np.int8)).tolist() == [8, 7, 0, 1, 2]
     assert evaluate(nd.PopcntOp.make, np.array([255, 128], np.uint8)).tolist() == [8, 1]
     assert evaluate(nd.ClzOp.make, np.array([0, 2**63, 1], np.uint64)).tolist() == [64, 0, 63]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_erf_inv(dtype: Any) -> None:
+    x = np.array([1, -1, 0, -0.0, 1.5, -INF, NAN], dtype)
+    bits_equal(evaluate(nd.ErfInvOp.make, x), [INF, -INF, 0, -0.0, NAN, NAN, NAN])
+    known = {0.5: 0.4769362762044699, -0.9375: -1.3171503349861307, 2.0**-20: 8.451718573121729e-07, 1 - 2.0**-20: 3.4655050258033307}
+    assert_within(4, evaluate(nd.ErfInvOp.make, np.array(list(known), dtype)), np.array(list(known.values())).astype(dtype))
+
+
+def assert_within(ulp: int, found: Any, expected: Any) -> None:
+    """Row "accuracy", functions that are not listed by name."""
+    np.testing.assert_array_max_ulp(found, expected, ulp)

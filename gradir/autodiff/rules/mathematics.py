@@ -99,6 +99,13 @@ def erfc_vjp(t: TensorBuilder, op: nd.ErfcOp, ct: SSAValue) -> Rule:
     return (t.mul_strong(ct, t.scale(t.unary(ExpOp, t.neg(t.mul(x, x))), -2.0 / math.sqrt(math.pi))),)
 
 
+@vjp(nd.ErfInvOp)
+def erf_inv_vjp(t: TensorBuilder, op: nd.ErfInvOp, ct: SSAValue) -> Rule:
+    """d erf_inv(x) = sqrt(pi)/2 exp(erf_inv(x)^2) dx, inf at 1 and -1"""
+    y = op.result
+    return (t.mul_strong(ct, t.scale(t.unary(ExpOp, t.mul(y, y)), math.sqrt(math.pi) / 2.0)),)
+
+
 for _op in nd.ROUNDING:
     skip(_op, "piecewise constant: derivative 0 everywhere")
 for _op in (*nd.CLASSES, *nd.BITS):

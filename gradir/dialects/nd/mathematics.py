@@ -124,6 +124,13 @@ class ErfcOp(Function):
     name = "nd.erfc"
 
 
+@irdl_op_definition
+class ErfInvOp(Function):
+    """`result = the y with erf(y) = x`; erf_inv(+-1) = +-inf, NaN for |x| > 1. CHLO: erf_inv."""
+
+    name = "nd.erf_inv"
+
+
 class Classification(NdOp):
     """Whether an element belongs to a class of floats: an i1 tensor."""
 
@@ -180,7 +187,7 @@ class ClzOp(Bits):
 
 
 ROUNDING: tuple[type[Function], ...] = (RoundEvenOp, RoundAwayOp, TruncOp)
-SMOOTH: tuple[type[Function], ...] = (CbrtOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp, AcoshOp, AtanhOp, ErfcOp)
+SMOOTH: tuple[type[Function], ...] = (CbrtOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp, AcoshOp, AtanhOp, ErfcOp, ErfInvOp)
 UNARY: tuple[type[Unary], ...] = (*ROUNDING, *SMOOTH)
 CLASSES: tuple[type[Classification], ...] = (IsNanOp, IsInfOp)
 BITS: tuple[type[Bits], ...] = (PopcntOp, ClzOp)

@@ -49,6 +49,8 @@ arctanh = unary(nd.AtanhOp, "Inverse of tanh; NaN outside of [-1, 1]")
 
 erfc = unary(nd.ErfcOp, "1 - erf(x), accurate where that is small")
 
+erf_inv = unary(nd.ErfInvOp, "The y with erf(y) = x; NaN outside of [-1, 1]")
+
 
 def isnan(x: Any) -> Array:
     """True where x is NaN"""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.elementwise import by_f32, by_f64, from_double
+from gradir.dialects.nd.meaning.elementwise import by_f32, by_f64, erf64, from_double
 from gradir.dialects.nd.meaning.rounding import F64, Array
 
 
@@ -23,6 +23,19 @@ _ERFC = np.frompyfunc(scalar_erfc, 1, 1)
 def erfc64(x: Array) -> Array:
     """erfc of f64 values."""
     return np.asarray(_ERFC(x)).astype(F64)
+
+
+def erf_inv64(x: Array) -> Array:
+    """The inverse of erf: S. Winitzki's approximation (2e-3), then Halley's steps on erf, or on erfc above 1/2 where 1 - |x| is exact."""
+    a = np.abs(x)
+    w = -np.log((1 - a) * (1 + a))
+    t, u = 2 / (np.pi * 0.147) - w / 2, w / 0.147
+    root = np.sqrt(t * t + u)
+    y = np.sqrt(np.where(t > 0, u / (root + t), root - t))
+    for _ in range(3):
+        step = np.where(a > 0.5, (1 - a) - erfc64(y), erf64(y) - a) * (np.sqrt(np.pi) / 2) * np.exp(y * y)
+        y = y - step / (1 + y * step)
+    return np.copysign(np.where(a == 1, np.inf, y), x)
 
 
 def is_nan(op: Any, x: Array) -> Array:
@@ -65,6 +78,7 @@ EVALUATE: dict[str, Callable[..., Any]] = {
     "nd.acosh": by_f64(np.arccosh),
     "nd.atanh": by_f64(np.arctanh),
     "nd.erfc": from_double(erfc64),
+    "nd.erf_inv": from_double(erf_inv64),
     "nd.is_nan": is_nan,
     "nd.is_inf": is_inf,
     "nd.popcnt": popcnt,

@@ -15,6 +15,7 @@ _SMOOTH: dict[str, Array] = {
     "nd.asin": _UNIT,
     "nd.acos": _UNIT,
     "nd.atanh": _UNIT,
+    "nd.erf_inv": _UNIT,
     "nd.acosh": wave(2, 3, scale=0.9, shift=2.1),
 }
 """Where each function is smooth, if not everywhere."""

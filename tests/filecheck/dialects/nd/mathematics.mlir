@@ -34,6 +34,10 @@ func.func @smooth(%x: tensor<?xf64, ["n"]>) -> tensor<?xf64, ["n"]> {
   %8 = nd.acosh %x : tensor<?xf64, ["n"]>
   // CHECK: nd.atanh %x : tensor<?xf64, ["n"]>
   %9 = nd.atanh %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.erfc %x : tensor<?xf64, ["n"]>
+  %10 = nd.erfc %x : tensor<?xf64, ["n"]>
+  // CHECK: nd.erf_inv %x : tensor<?xf64, ["n"]>
+  %11 = nd.erf_inv %x : tensor<?xf64, ["n"]>
   return %9 : tensor<?xf64, ["n"]>
 }
 
