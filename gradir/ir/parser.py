@@ -13,8 +13,22 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NoneAttr, StringAttr
-from xdsl.ir import Attribute, AttributeInvT, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    AnyFloat,
+    ComplexType,
+    FileLineColLoc,
+    FusedLoc,
+    IndexType,
+    IntegerType,
+    LocationAttr,
+    ModuleOp,
+    NoneAttr,
+    RankedStructure,
+    StringAttr,
+)
+from xdsl.ir import Attribute, AttributeInvT, BlockArgument, Operation, SSAValue, TypeAttribute
+from xdsl.irdl import AttrConstraint, base
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -25,6 +39,8 @@ from gradir.ir.locations import Position, file_location
 
 _LOCATION_ALIAS = re.compile(r"^(#\w+) = loc\(", re.M)
 _USED_ALIAS = re.compile(r"#\w+")
+_PLAIN_TENSOR = re.compile(r"tensor<(?:\d+x)*[a-z]+\d*>")
+_DENSE_TYPE: AttrConstraint = base(RankedStructure[IntegerType | IndexType | AnyFloat | ComplexType])
 
 
 class FloatBits(AttrParser._TensorLiteralElement):
@@ -56,6 +72,7 @@ class LocParser(Parser):
         self._op_starts: list[int] = []  # of the ops being parsed, outermost first
         self._forward_uses: dict[str, Span] = {}  # where a value that is not defined yet was first used
         self._early_aliases: set[str] = set()
+        self._tensors: dict[str, TypeAttribute] = {}  # by their text: the same few types stand thousands of times in a program
         self._define_location_aliases(text)
 
     def location_at(self, offset: int) -> FileLineColLoc:
@@ -98,6 +115,26 @@ class LocParser(Parser):
         hexadecimal = self._current_token.text[:2] in ("0x", "0X")
         element = super()._parse_tensor_literal_element()
         return FloatBits(element.is_negative, element.value, element.span) if hexadecimal else element
+
+    def _parse_dense_literal_type(self) -> Any:
+        found = self.expect(self.parse_optional_type, "Dense attribute must be typed!")
+        if not _DENSE_TYPE.verifies(found):  # made once: xDSL makes this constraint for every literal, a third of parsing a program
+            self.raise_error("Expected memref, vector or tensor type of integer, index, float, or complex type")
+        return found
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        token = self._current_token
+        match = _PLAIN_TENSOR.match(self.lexer.input.content, token.span.start) if token.text == "tensor" else None
+        if match is None:
+            return super().parse_optional_type()
+        known = self._tensors.get(match[0])
+        if known is not None:
+            self._resume_from(match.end())
+            return known
+        found = super().parse_optional_type()
+        if found is not None:
+            self._tensors[match[0]] = found
+        return found
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
         if operand.operand_name not in self.ssa_values:

@@ -1,0 +1,53 @@
+"""gradir-translate --from=stablehlo."""
+
+from pathlib import Path
+
+import pytest
+
+from gradir.ir.text import parse_module
+from gradir.tools.translate import run as translate
+
+Capture = pytest.CaptureFixture[str]
+
+PROGRAM = """module @m {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %r = stablehlo.OP %x : tensor<4xf32>
+    return %r : tensor<4xf32>
+  }
+}
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text(PROGRAM.replace("OP", "tanh"))
+    return path
+
+
+def test_level_1_is_printed_and_what_is_ignored_said_once(program: Path, capsys: Capture) -> None:
+    assert translate(["--from=stablehlo", "--to=gradir", str(program)]) == 0
+    captured = capsys.readouterr()
+    assert "nd.tanh %x : tensor<4xf32>" in captured.out
+    parse_module(captured.out)
+    assert captured.err == f"{program}:2:3: remark: sharding is ignored: the program runs on one device\n"
+
+
+def test_other_formats_take_the_road(program: Path, capsys: Capture) -> None:
+    assert translate(["--from=stablehlo", "--to=llvm-ir", str(program)]) == 0
+    assert "@main.packed" in capsys.readouterr().out
+
+
+def test_our_own_text_is_printed_as_it_was_read(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "ours.mlir"
+    path.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n")
+    assert translate(["--to=gradir", str(path)]) == 0
+    assert "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32>" in capsys.readouterr().out
+
+
+def test_what_is_missing_ends_with_1(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(PROGRAM.replace("OP", "cholesky"))
+    assert translate(["--from=stablehlo", "--to=gradir", str(path)]) == 1
+    assert "[graph GR120] stablehlo.cholesky: no counterpart at level 1" in capsys.readouterr().err
