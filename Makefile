@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full check docs bench bench-peers clean
+.PHONY: demo test test-full check docs stablehlo-status bench bench-peers clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,9 @@ check: $(VENV)/.dev            ## lint, types, layers, facets, error codes
 
 docs: $(VENV)/.docs            ## the manual, in site/
 	$(BIN)/mkdocs build --strict
+
+stablehlo-status: $(VENV)/.test ## docs/status/stablehlo.md from StableHLO's test data, in ../shared/suites or $$GRADIR_SUITES
+	$(BIN)/python -m gradir.tools.stablehlo_status
 
 bench: $(VENV)/.demo           ## the table against numpy and whatever peers are installed
 	$(BIN)/python -m bench
