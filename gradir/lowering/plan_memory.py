@@ -1,9 +1,9 @@
 """`plan-memory`: the buffers of an entry share one arena (level 3 to level 3).
 
-A buffer exists where its `memref.alloc` stands: one inside a loop body is a new one in each iteration and is live only between its accesses
-there, one outside is live through every loop that touches it. Offsets come from a sweep over the program that takes the tightest gap; when
-that needs more than the greatest number of bytes that are live at once, placing the largest buffers first is tried too. Relies on structured
-control flow and on memrefs being passed on only by views, loops and branches.
+A buffer exists where its `memref.alloc` stands: one inside a loop body is a new one in each iteration and is live only between its
+accesses there, one outside is live through every loop that touches it. Offsets come from a sweep over the program that takes the
+tightest gap; when that needs more than the greatest number of bytes that are live at once, placing the largest buffers first is tried
+too. Relies on structured control flow and on memrefs being passed on only by views, loops and branches.
 """
 
 from __future__ import annotations

@@ -140,13 +140,21 @@ class Generator:
         head = "".join(f"%c{k} = arith.constant {k} : index\n" for k in range(DEPTH + 1))
         text, cells, stacks = self.block(["%x", "%y"], ["%s"], ["%c0", "%c1", "%c2", "%c3", "%c4"], 0)
         count = self.random.randint(1, 3)
-        returned = [self.pick(cells) for _ in range(count)] + [self.pick(stacks)]
+        returned = [self.pick(cells) for _ in range(count)] + [self.pick_stack(stacks)]
         types = ", ".join([CELL] * count + [STACK])
         return module(f"{head}{text}return {', '.join(returned)} : {types}", results=f"({types})")
 
     def pick(self, values: list[str]) -> str:
-        """A value, rather a recent one."""
+        """A cell, rather a recent one."""
         return values[-1] if self.random.random() < 0.4 else self.random.choice(values)
+
+    def pick_stack(self, values: list[str]) -> str:
+        """A stack, mostly the last version, so that updates in place are possible."""
+        return values[-1] if self.random.random() < 0.85 else self.random.choice(values)
+
+    def pick_one(self, type_: str, cells: list[str], stacks: list[str]) -> str:
+        """A value of that type."""
+        return self.pick(cells) if type_ == CELL else self.pick_stack(stacks)
 
     def block(self, cells: list[str], stacks: list[str], indices: list[str], depth: int) -> tuple[str, list[str], list[str]]:
         """Some ops; the values in scope at their end."""
@@ -156,7 +164,18 @@ class Generator:
             if self.left <= 0:
                 break
             self.left -= 1
-            kind = self.random.choices(["call", "get", "put", "build", "for", "if", "while"], [8, 3, 4, 1, 3 - depth, 3 - depth, 1 if depth < 2 else 0])[0]
+            kinds = {
+                "call": 7,
+                "get": 2,
+                "put": 3,
+                "window": 3,
+                "build": 1,
+                "for": 3 - depth,
+                "record": 3 - depth,
+                "if": 3 - depth,
+                "while": depth < 2,
+            }
+            kind = self.random.choices(list(kinds), [int(weight) for weight in kinds.values()])[0]
             text += getattr(self, kind)(cells, stacks, indices, depth)
         return text, cells, stacks
 
@@ -170,11 +189,23 @@ class Generator:
 
     def get(self, cells: list[str], stacks: list[str], indices: list[str], depth: int) -> str:
         cells.append(self.name())
-        return get(cells[-1], self.pick(stacks), self.pick(indices))
+        return get(cells[-1], self.pick_stack(stacks), self.pick(indices))
 
     def put(self, cells: list[str], stacks: list[str], indices: list[str], depth: int) -> str:
         stacks.append(self.name())
-        return put(stacks[-1], self.pick(cells), self.pick(stacks[:-1]), self.pick(indices))
+        return put(stacks[-1], self.pick(cells), self.pick_stack(stacks[:-1]), self.pick(indices))
+
+    def window(self, cells: list[str], stacks: list[str], indices: list[str], depth: int) -> str:
+        """A cell is made, the stack is read and maybe changed, then the cell is put into the stack: may it be made there?"""
+        text = self.call(cells, stacks, indices, depth)
+        made, stack = cells[-1], stacks[-1]
+        text += get(old := self.name(), stack, self.pick(indices)) + call(new := self.name(), "scale", old)
+        cells += [old, new]
+        if self.random.random() < 0.3:
+            stacks.append(self.name())
+            text += put(stacks[-1], new, stack, self.pick(indices))
+        stacks.append(self.name())
+        return text + put(stacks[-1], made, stacks[-2], self.pick(indices))
 
     def build(self, cells: list[str], stacks: list[str], indices: list[str], depth: int) -> str:
         last = self.name()
@@ -189,7 +220,7 @@ class Generator:
     def carried(self, cells: list[str], stacks: list[str]) -> tuple[list[str], list[str], int]:
         """Initial values and their types, cells first; how many are cells."""
         some = [self.pick(cells) for _ in range(self.random.randint(0, 3))]
-        more = [self.pick(stacks) for _ in range(self.random.randint(0, 2))]
+        more = [self.pick_stack(stacks) for _ in range(self.random.randint(0, 2))]
         if not some and not more:
             some = [self.pick(cells)]
         return some + more, [CELL] * len(some) + [STACK] * len(more), len(some)
@@ -199,7 +230,7 @@ class Generator:
         stacks += results[count:]
 
     def yielded(self, types: list[str], cells: list[str], stacks: list[str]) -> str:
-        values = [self.pick(cells if t == CELL else stacks) for t in types]
+        values = [self.pick_one(t, cells, stacks) for t in types]
         return f"scf.yield {', '.join(values)} : {', '.join(types)}\n" if values else "scf.yield\n"
 
     def signature(self, types: list[str]) -> str:
@@ -216,6 +247,22 @@ class Generator:
         self.both(results, count, cells, stacks)
         head = f"{', '.join(results)} = scf.for {variable} = {low} to {high} step %c1 iter_args({pairs}) -> {self.signature(types)} {{\n"
         return head + body + self.yielded(types, inner, more) + "}\n"
+
+    def record(self, cells: list[str], stacks: list[str], indices: list[str], depth: int) -> str:
+        """A recurrence that saves its states in a stack, forwards or backwards."""
+        a, b, variable, at, new, saved, h, st = (self.name() for _ in range(8))
+        body, inner, more = self.block([*cells, a], [*stacks, b], [*indices, variable], depth + 1)
+        if self.random.random() < 0.8:
+            more = [b]  # otherwise whatever the body made of the stack
+        kernel = self.random.choice(["product", "scale", "flip", "mean"])
+        body += call(new, kernel, *[a, self.pick(inner)][: KERNELS[kernel][0]])
+        body += f"{at} = arith.{self.random.choice([f'addi {variable}, %c1', f'subi %c3, {variable}', f'subi {variable}, %c0'])} : index\n"
+        body += put(saved, new, self.pick_stack(more), at) + f"scf.yield {new}, {saved} : {CELL}, {STACK}\n"
+        initial = f"{a} = {self.pick(cells)}, {b} = {self.pick_stack(stacks)}"
+        high = self.random.choice(["%n", "%c3", "%c4", "%c1"])
+        cells.append(h)
+        stacks.append(st)
+        return f"{h}, {st} = scf.for {variable} = %c0 to {high} step %c1 iter_args({initial}) -> ({CELL}, {STACK}) {{\n{body}}}\n"
 
     def if_(self, cells: list[str], stacks: list[str], indices: list[str], depth: int) -> str:
         _, types, count = self.carried(cells, stacks)
@@ -235,12 +282,12 @@ class Generator:
         results = [self.name() for _ in initial]
         i, j, k, go, next_ = (self.name() for _ in range(5))
         body0, inner, more = self.block(cells + before[:count], stacks + before[count:], indices, depth + 2)
-        forwarded = [self.pick(inner if t == CELL else more) if self.random.random() < 0.3 else b for t, b in zip(types, before)]
+        forwarded = [self.pick_one(t, inner, more) if self.random.random() < 0.3 else b for t, b in zip(types, before)]
         text = body0 + f"{go} = arith.cmpi slt, {i}, {self.random.choice(['%n', '%c3', '%c0'])} : index\n"
         text += f"scf.condition({go}) {', '.join([*forwarded, i])} : {', '.join([*types, 'index'])}\n}} do {{\n"
         text += f"^bb0({', '.join(f'{a}: {t}' for a, t in zip([*after, j], [*types, 'index']))}):\n"
         body, inner, more = self.block(cells + after[:count], stacks + after[count:], [*indices, j], depth + 2)
-        values = [self.pick(inner if t == CELL else more) for t in types]
+        values = [self.pick_one(t, inner, more) for t in types]
         text += body + f"{next_} = arith.addi {j}, %c1 : index\n"
         text += f"scf.yield {', '.join([*values, next_])} : {', '.join([*types, 'index'])}\n}}\n"
         pairs = ", ".join(f"{b} = {v}" for b, v in zip([*before, i], [*initial, "%c0"]))

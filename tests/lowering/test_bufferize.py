@@ -78,7 +78,9 @@ def test_pieces_of_a_concatenation_are_made_in_their_slices() -> None:
 
 def test_the_second_write_of_one_slice_wins() -> None:
     """The source of the later insert is made first: forwarding both would leave the earlier insert's value."""
-    body = call("%late", "scale", "%x") + call("%early", "scale", "%y") + put("%s1", "%early", "%s", "%c2") + put("%s2", "%late", "%s1", "%c2")
+    body = (
+        call("%late", "scale", "%x") + call("%early", "scale", "%y") + put("%s1", "%early", "%s", "%c2") + put("%s2", "%late", "%s1", "%c2")
+    )
     program(body + f"return %s2 : {STACK}", STACK)
 
 
@@ -442,7 +444,11 @@ module {
 @pytest.mark.parametrize(
     ("body", "code", "message"),
     [
-        ("func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { %y = nd.exp %x : tensor<2xf32> return %y : tensor<2xf32> }", "GR060", "no form on buffers"),
+        (
+            "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { %y = nd.exp %x : tensor<2xf32> return %y : tensor<2xf32> }",
+            "GR060",
+            "no form on buffers",
+        ),
         (
             "func.func private @g(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }\n"
             "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { %y = func.call @g(%x) : (tensor<2xf32>) -> tensor<2xf32> return %y : tensor<2xf32> }",
@@ -450,7 +456,11 @@ module {
             "calls @g, which is not a kernel",
         ),
         ("func.func @f(%x: tensor<2xf32>) -> f32 { %v = arith.constant 1.0 : f32 return %v : f32 }", "GR060", "returns a scalar"),
-        ("func.func @f(%x: tensor<2xf32>, %m: memref<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }", "GR060", "mixes tensors and memrefs"),
+        (
+            "func.func @f(%x: tensor<2xf32>, %m: memref<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }",
+            "GR060",
+            "mixes tensors and memrefs",
+        ),
     ],
 )
 def test_errors_name_op_function_and_next_step(body: str, code: str, message: str) -> None:

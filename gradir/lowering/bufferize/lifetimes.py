@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from xdsl.ir import Block, Operation
@@ -41,16 +41,6 @@ def lifetime(time: Timeline, content: Content, extra: Iterable[Read] = ()) -> li
     segments += [Segment(start, end, content, nothing) for start, end in content.spans]
     segments += [Segment(position, position, content, nothing) for position, _ in content.definitions]
     return _merged(segments)
-
-
-def grown_by(old: Sequence[Segment], new: Sequence[Segment]) -> list[Segment]:
-    """What `new` segments cover and `old` ones did not."""
-    found: list[Segment] = []
-    for segment in new:
-        covered = max((s.end + 1 for s in old if s.start <= segment.start <= s.end), default=segment.start)
-        if covered <= segment.end:
-            found.append(segment._replace(start=covered))
-    return found
 
 
 def _raise(found: Ends, key: tuple[Block, int], position: int, op: Operation, legal: frozenset[Content]) -> None:

@@ -1,12 +1,12 @@
 """Which contents may lie in the same memory: one analysis of lifetimes and of reads that a write must not overtake.
 
-A `Buffer` is memory for one or more contents. Two contents share a buffer only if they are never live at the same time, where the write of
-one may coincide with the last read of the other only if the reading op says so (`Read.legal`). Whatever asks for sharing (loops, branches,
-inserts, outputs) therefore cannot make a wrong decision, only a useless one; a request that fails changes nothing. A content that is not
-`owned` never shares: nothing is written over arguments, constants and what a pointer points to.
+A `Buffer` is memory for one or more contents. Two contents share a buffer only if they are never live at the same time, where the write
+of one may coincide with the last read of the other only if the reading op says so (`Read.legal`). Whatever asks for sharing (loops,
+branches, inserts, outputs) therefore cannot make a wrong decision, only a useless one; a request that fails changes nothing. A content
+that is not `owned` never shares: nothing is written over arguments, constants and what a pointer points to.
 
-Slices that `forwarding` hands out early are `Part`s of their host; every later request is checked against them. Segments are kept sorted,
-requests merge the smaller buffer into the larger: the whole analysis is O(n log n).
+Sharing comes first. Then `forwarding` hands out slices early: `Part`s of their host, against which later reads are checked. Segments
+are kept sorted, requests merge the smaller buffer into the larger: the whole analysis is O(n log n).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from gradir.dialects.upstream import tensor
 from gradir.lowering.bufferize.buffers import Buffer, Part, Segment, Slot, mixes, overlapping, same_elements, start_of, touch
 from gradir.lowering.bufferize.contents import Content, Contents, Origin, Read
-from gradir.lowering.bufferize.lifetimes import grown_by, lifetime
+from gradir.lowering.bufferize.lifetimes import lifetime
 from gradir.lowering.bufferize.slices import Slice, disjoint
 
 CHAIN = 256
@@ -41,46 +41,25 @@ class Ownership:
 
     # -- sharing
 
-    def share(self, *contents: Content) -> bool:
-        """Give all of `contents` one buffer if that is possible; otherwise nothing changes."""
-        if not all(c.owned and not c.empty for c in contents):
+    def share(self, a: Content, b: Content) -> bool:
+        """Give both contents one buffer if that is possible; otherwise nothing changes. Only before anything is forwarded."""
+        if not (a.owned and b.owned) or a.empty or b.empty:
             return False
-        buffers = list(dict.fromkeys(self.buffer(c) for c in contents))
-        if len(buffers) == 1:
+        small, large = sorted((self.buffer(a), self.buffer(b)), key=_size)
+        if small is large:
             return True
-        outputs = {b.storage for b in buffers if b.storage is not None}
-        if len(outputs) > 1 or not all(isinstance(s, int) for s in outputs):
+        if (small.storage is not None and large.storage is not None) or not same_elements(small.type, large.type):
             return False
-        buffers.sort(key=lambda b: len(b.segments))
-        *small, large = buffers
-        if not all(same_elements(b.type, large.type) for b in small):
+        if any(self._collides(s, large.segments) for s in small.segments):
             return False
-        joined: list[Segment] = []
-        for buffer in small:
-            if any(self._collides(s, joined) or self._collides(s, large.segments) or self._spoils(s, large) for s in buffer.segments):
-                return False
-            others = [other for other in buffers if other is not buffer and buffer.parts]
-            met = (s for other in others for p in buffer.parts for s in overlapping(other.segments, p.start, p.end))
-            if any(self._spoils(s, buffer) for s in met):
-                return False
-            for segment in buffer.segments:
-                insort(joined, segment, key=start_of)
-        if sum(1 for b in buffers if b.parts) > 1 or (any(b.parts for b in buffers) and any(mixes(b, large) for b in small)):
-            return False
-        for segment in joined:
+        for segment in small.segments:
             insort(large.segments, segment, key=start_of)
-        for buffer in small:
-            large.members += buffer.members
-            if buffer.parts:
-                large.parts, large.longest_part = buffer.parts, buffer.longest_part
-            large.hosted += buffer.hosted
-            large.mixed |= mixes(buffer, large)
-            for content in buffer.members:
-                content.buffer = large
-            for part in buffer.hosted:
-                assert isinstance(part.storage, Slot)
-                part.storage = Slot(part.storage.insert, large)
-        large.storage = next(iter(outputs), None)
+        large.members += small.members
+        for content in small.members:
+            content.buffer = large
+        large.mixed |= mixes(small, large)
+        if small.storage is not None:
+            large.storage = small.storage
         return True
 
     def release(self, content: Content) -> None:
@@ -107,9 +86,10 @@ class Ownership:
             k += 1
         return False
 
-    def _spoils(self, segment: Segment, host: Buffer) -> bool:
-        """Would `segment` write over a part of `host` while it is needed?"""
-        return any(not self._keeps(segment, p, p.end) for p in host.parts_at(segment.start, segment.end))
+    def _meets_part(self, content: Content, read: Read, host: Buffer) -> bool:
+        """Would `read` see a part of `host` that `content` does not have: one that is made before its insert?"""
+        start = self.time.start[self.time.anchor(read.op)]
+        return any(not self._preserves(content, p, set()) for p in host.parts_at(start, read.position))
 
     def _keeps(self, segment: Segment, part: Part, end: int) -> bool:
         """Does the slice of `part`, needed until `end`, survive `segment`?"""
@@ -174,8 +154,7 @@ class Ownership:
         buffer = self.buffer(content)
         segments = lifetime(self.time, content, reads)
         others = [s for s in buffer.segments if s.content is not content]
-        grown = grown_by([s for s in buffer.segments if s.content is content], segments)
-        if any(self._collides(s, others) for s in segments) or any(self._spoils(s, buffer) for s in grown):
+        if any(self._collides(s, others) for s in segments) or any(self._meets_part(content, r, buffer) for r in reads):
             return False
         if isinstance(buffer.storage, Slot):
             part = next(p for p in buffer.storage.host.parts if p.content.buffer is buffer)
@@ -204,3 +183,7 @@ class Ownership:
     def whole_loop(self, loop: Operation, origin: Origin) -> Read:
         """A read that lasts as long as `loop`."""
         return Read(loop, self.time.end[loop], origin)
+
+
+def _size(buffer: Buffer) -> int:
+    return len(buffer.segments)
