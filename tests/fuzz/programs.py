@@ -7,6 +7,7 @@ compilers may differ there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,9 @@ DTYPES: dict[str, Any] = {
     "i8": np.int8, "u8": np.uint8,
 }  # fmt: skip
 TOLERANCES = {"float64": 1e-10, "float32": 2e-4, "float16": 2e-2, "bfloat16": 1.2e-1}
+LARGEST = 300_000
+"""Elements of a value at most: programs run op by op too."""
+
 BOUND = 200.0
 """No step may give a larger number: it keeps rounding errors within `TOLERANCES`."""
 
@@ -159,7 +163,7 @@ def _grow(rng: np.random.Generator, made: Program) -> None:
     except GradirError:
         return
     value = Value(result, exact or result.dtype.name not in TOLERANCES)
-    if result.size > 300_000 or (
+    if result.size > LARGEST or (
         value.floating and result.size and not np.nanmax(np.abs(np.asarray(result, np.float64)), initial=0) < BOUND
     ):
         return
@@ -207,8 +211,11 @@ def _unary(rng: np.random.Generator, made: Program) -> Drawn:
 
 
 def _fits(a: Value, b: Value) -> bool:
-    """Whether shapes broadcast without growing much."""
-    return all(1 in (m, n) or m == n for m, n in zip(reversed(a.shape), reversed(b.shape)))
+    """Whether the shapes broadcast, to an array of at most `LARGEST` elements."""
+    try:
+        return math.prod(np.broadcast_shapes(a.shape, b.shape)) <= LARGEST
+    except ValueError:
+        return False
 
 
 def _binary(rng: np.random.Generator, made: Program) -> Drawn:
@@ -352,8 +359,8 @@ def _contract(rng: np.random.Generator, made: Program) -> Drawn:
     b = _pick(rng, made, lambda v: len(v.shape) > 0 and v.sample.dtype == x.sample.dtype and v.shape[-1] == x.shape[-1])
     assert b is not None
     y = made.values[b]
-    cost = np.prod(x.shape, dtype=np.int64) * np.prod(y.shape[:-1], dtype=np.int64)
-    if cost > 2_000_000:
+    cost = math.prod(x.shape) * math.prod(y.shape[:-1])
+    if max(cost, math.prod(x.shape[:-1]) * math.prod(y.shape[:-1])) > 2_000_000:
         return None
     if len(y.shape) >= 2 and len(x.shape) <= 2:
         return (
