@@ -1,4 +1,5 @@
-"""What xDSL's verifiers of `scf` leave out: the terminator of each region carries the types that the op around it promises.
+"""What xDSL's verifiers of `scf` leave out: the terminator of each region carries the types that the op around it promises, and a
+constant step of a loop is positive.
 
 The verifier (`gradir.ir.verifier`) runs these checks beside the one of the op's class.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -38,6 +40,10 @@ def _while(op: scf.WhileOp) -> None:
 
 
 def _for(op: scf.ForOp) -> None:
+    step = op.step.owner
+    value = step.properties.get("value") if isinstance(step, Operation) and step.name == "arith.constant" else None
+    if isinstance(value, IntegerAttr) and value.value.data < 1:
+        raise VerifyException(f"constant step must be at least 1, found {value.value.data}")
     _agree([a.type for a in op.body.block.args[1:]], op.iter_args, "arguments of the body after the first", "the initial values")
     _yields(op.body, op.iter_args, "the body", "the initial values")
     _agree([r.type for r in op.res], op.iter_args, "the results", "the initial values")
