@@ -196,7 +196,8 @@ class _Walk:
             return {}
         if (found := self.functions.get(id(table))) is None:
             ops = (inner for block in table.regions[0].blocks for inner in block.ops)
-            found = self.functions[id(table)] = {f.sym_name.data: f for f in ops if isinstance(f, FuncOp)}
+            functions = (f for f in ops if isinstance(f, FuncOp) and {"sym_name", "function_type"} <= f.properties.keys())
+            found = self.functions[id(table)] = {f.sym_name.data: f for f in functions}
         return found
 
     # -- regions and blocks

@@ -65,6 +65,7 @@ BAD: dict[str, bytes] = {
     ),
     "no callee": body(f"%0 = func.call @g(%x) : ({T}) -> {T} return"),
     "a function without a name": b'"func.func"() ({}) : () -> ()',
+    "a call of a function without a type": b'"func.func"() <{sym_name = "g"}> ({}) : () -> () ' + body("func.call @g() : () -> () return"),
     "an undefined location": body("return loc(#loc7)"),
     "a literal of another size": body("%0 = nd.constant dense<[1.0]> : tensor<2xf32> return"),
     "a derivative of nothing": body(f"%0, %1 = ad.value_and_grad @g(%x) wrt [0] : ({T}) -> (tensor<f32>, {T}) return"),
