@@ -131,13 +131,14 @@ class _Walk:
 
     def own(self, op: Operation) -> None:
         """What the op's class and the tables of this module demand."""
+        before = len(self.engine.errors)
         if isinstance(op, CallOp):  # xDSL's verifiers of calls and modules search symbols linearly, each time
             self.call(op)
         elif isinstance(op, ModuleOp):
             self.symbols(op)
         elif self.classes:
             self.class_verifier(op)
-        if isinstance(op, FuncOp):
+        if isinstance(op, FuncOp) and len(self.engine.errors) == before:  # invariants rely on a name and a type
             for attribute in op.attributes:
                 for check in _invariants(attribute):
                     check(op, self.error)

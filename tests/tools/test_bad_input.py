@@ -65,6 +65,8 @@ BAD: dict[str, bytes] = {
     ),
     "no callee": body(f"%0 = func.call @g(%x) : ({T}) -> {T} return"),
     "a function without a name": b'"func.func"() ({}) : () -> ()',
+    "a kernel without a type": b'"func.func"() <{sym_name = "k", sym_visibility = "private"}> ({^bb0(%x: tensor<f32>): "func.return"(%x) : (tensor<f32>) -> ()})'
+    b" {gradir.kernel = #kernel.elementwise<>} : () -> ()",
     "a call of a function without a type": b'"func.func"() <{sym_name = "g"}> ({}) : () -> () ' + body("func.call @g() : () -> () return"),
     "an undefined location": body("return loc(#loc7)"),
     "a literal of another size": body("%0 = nd.constant dense<[1.0]> : tensor<2xf32> return"),
