@@ -131,14 +131,14 @@ class _Walk:
 
     def own(self, op: Operation) -> None:
         """What the op's class and the tables of this module demand."""
-        before = len(self.engine.errors)
+        left = self.left
         if isinstance(op, CallOp):  # xDSL's verifiers of calls and modules search symbols linearly, each time
             self.call(op)
         elif isinstance(op, ModuleOp):
             self.symbols(op)
         elif self.classes:
             self.class_verifier(op)
-        if isinstance(op, FuncOp) and len(self.engine.errors) == before:  # invariants rely on a name and a type
+        if isinstance(op, FuncOp) and self.left == left:  # invariants rely on a name and a type
             for attribute in op.attributes:
                 for check in _invariants(attribute):
                     check(op, self.error)
@@ -153,6 +153,8 @@ class _Walk:
         except GradirError as error:
             self.engine.exception(error, op)
             self.spend()
+        except KeyError as error:  # xDSL's getters of properties raise it
+            self.error(op, f"cannot be checked: it, or an op around it, lacks the property {error}")
         except Exception as error:  # a verifier that crashes is a bug of that op: name it and go on
             self.error(op, f"crashed its own verifier: {type(error).__name__}: {error}")
 
