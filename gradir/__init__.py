@@ -32,6 +32,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
     ),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
+    _PYTHON + "cumulative": ("cumsum", "cumprod", "cummax", "cummin"),
     _PYTHON + "shape": (
         "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip",
         "pad",

@@ -21,7 +21,18 @@ VJP: dict[type[Operation], VjpRule] = {}
 SKIPPED: dict[type[Operation], str] = {}
 """Ops without a derivative by meaning (integer results, piecewise constant), with the reason."""
 
-_FAMILIES = ("elementwise", "mathematics", "reduction", "contraction", "convolution", "shape", "indexing", "creation", "composite")
+_FAMILIES = (
+    "elementwise",
+    "mathematics",
+    "reduction",
+    "cumulative",
+    "contraction",
+    "convolution",
+    "shape",
+    "indexing",
+    "creation",
+    "composite",
+)
 
 
 def vjp(kind: type[Operation]) -> Callable[[VjpRule], VjpRule]:

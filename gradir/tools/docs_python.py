@@ -30,6 +30,7 @@ SECTIONS = {
     "elementwise": "Elementwise",
     "mathematics": "More elementwise functions",
     "reduction": "Reductions",
+    "cumulative": "Cumulative",
     "contraction": "Products, convolutions, windows",
     "einsum": "Products by letters",
     "composite": "Composites",

@@ -125,6 +125,20 @@ def test_prod_with_zeros(gradient: Any) -> None:
     np.testing.assert_array_equal(gradient(gd.prod, [0.0, 0.0, 3.0]), [0, 0, 0])
 
 
+def test_cumulative_product_with_zeros(gradient: Any) -> None:
+    np.testing.assert_array_equal(gradient(gd.cumprod, [1.0, 2.0, 0.0, 3.0]), [3, 1, 8, 0])
+    np.testing.assert_array_equal(gradient(lambda x: gd.cumprod(x, 0, True, True), [1.0, 2.0, 0.0, 3.0]), [0, 0, 9, 1])
+
+
+def test_cumulative_extrema_go_to_the_first(gradient: Any) -> None:
+    weights = np.array([1, 10, 100, 1000], np.float32)
+    weigh = lambda scan, *more: lambda x: scan(x, 0, *more) * weights
+    np.testing.assert_array_equal(gradient(weigh(gd.cummax), [1.0, 3.0, 3.0, 2.0]), [1, 1110, 0, 0])
+    np.testing.assert_array_equal(gradient(weigh(gd.cummax, True), [1.0, 3.0, 3.0, 2.0]), [0, 0, 111, 1000])
+    np.testing.assert_array_equal(gradient(weigh(gd.cummax, False, True), [-INF, 3.0, 3.0, 2.0]), [10, 1100, 0, 0])
+    np.testing.assert_array_equal(gradient(weigh(gd.cummin), [1.0, np.nan, 0.0, np.nan]), [1, 1110, 0, 0])
+
+
 def test_rows_of_minus_infinity(gradient: Any) -> None:
     row = np.full((1, 3), -INF, np.float32)
     np.testing.assert_array_equal(gradient(gd.logsumexp, row), np.zeros((1, 3)))

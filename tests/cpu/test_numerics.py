@@ -15,6 +15,7 @@ from gradir.driver.compile import compile_module
 from gradir.ir.builder import Builder, new_function
 from tests.dialects import build
 from tests.dialects.test_numerics import *  # noqa: F403  (its tests become tests of this module)
+from tests.dialects.test_numerics_cumulative import *  # noqa: F403
 from tests.dialects.test_numerics_mathematics import *  # noqa: F403
 
 Array = np.ndarray[Any, Any]

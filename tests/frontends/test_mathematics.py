@@ -60,3 +60,13 @@ def test_classes_and_whole_numbers(mode: Any) -> None:
 def test_bits_of_floats_are_refused(mode: Any) -> None:
     with pytest.raises(GradirError, match="population_count of float32"):
         mode(gd.population_count)(SPECIAL)
+
+
+def test_cumulative_functions(mode: Any) -> None:
+    x = np.array([[1, -2, 3], [0.5, 4, -1]], np.float32)
+    f = lambda x: [gd.cumsum(x), gd.cumsum(x, -1), gd.cumprod(x, 0), gd.cummax(x, 1), gd.cummin(x, 1, reverse=True), gd.cumsum(x > 0, 1)]
+    found = mode(f)(x)
+    expected = [np.cumsum(x), np.cumsum(x, -1), np.cumprod(x, 0), np.maximum.accumulate(x, 1)]
+    expected += [np.minimum.accumulate(x[:, ::-1], 1)[:, ::-1], np.cumsum(x > 0, 1)]
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-6)

@@ -5,7 +5,18 @@ Signless integers are signed, `uiN` unsigned. Shapes of elementwise operands are
 
 from xdsl.ir import Dialect
 
-from gradir.dialects.nd import composite, contraction, convolution, creation, elementwise, indexing, mathematics, reduction, shape
+from gradir.dialects.nd import (
+    composite,
+    contraction,
+    convolution,
+    creation,
+    cumulative,
+    elementwise,
+    indexing,
+    mathematics,
+    reduction,
+    shape,
+)
 from gradir.dialects.nd.base import NdOp, Sample, emit
 from gradir.dialects.nd.composite import (
     Composite,
@@ -19,6 +30,7 @@ from gradir.dialects.nd.composite import (
 from gradir.dialects.nd.contraction import DotGeneralOp
 from gradir.dialects.nd.convolution import ConvGeneralOp, ReduceWindowOp, SelectAndScatterOp, WindowKind, WindowKindAttr
 from gradir.dialects.nd.creation import BindOp, ConstantOp, EmptyOp, IotaOp, SymbolOp
+from gradir.dialects.nd.cumulative import CummaxOp, CumminOp, CumprodOp, CumsumOp, Cumulative
 from gradir.dialects.nd.elementwise import (
     AbsOp,
     AddOp,
@@ -106,6 +118,7 @@ FAMILIES = {
     "elementwise": elementwise.OPS,
     "mathematics": mathematics.OPS,
     "reduction": reduction.OPS,
+    "cumulative": cumulative.OPS,
     "contraction": contraction.OPS,
     "convolution": convolution.OPS,
     "shape": shape.OPS,
@@ -148,6 +161,11 @@ __all__ = [
     "CosOp",
     "CoshOp",
     "CrossEntropyOp",
+    "CummaxOp",
+    "CumminOp",
+    "CumprodOp",
+    "CumsumOp",
+    "Cumulative",
     "Direction",
     "DirectionAttr",
     "DivOp",

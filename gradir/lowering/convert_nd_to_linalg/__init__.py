@@ -19,6 +19,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     contraction,
     convolution,
     creation,
+    cumulative,
     elementwise,
     indexing,
     mathematics,
@@ -31,7 +32,7 @@ from gradir.lowering.convert_nd_to_linalg.rules import RULES, lowers
 from gradir.lowering.convert_nd_to_linalg.templates import Templates
 from gradir.lowering.convert_nd_to_linalg.views import View
 
-FAMILIES = (elementwise, mathematics, reduction, contraction, convolution, select_and_scatter, shape, indexing, creation)
+FAMILIES = (elementwise, mathematics, reduction, cumulative, contraction, convolution, select_and_scatter, shape, indexing, creation)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning import composite, contraction, convolution, creation, elementwise, indexing, mathematics, reduction, shape
+from gradir.dialects.nd.meaning import (
+    composite,
+    contraction,
+    convolution,
+    creation,
+    cumulative,
+    elementwise,
+    indexing,
+    mathematics,
+    reduction,
+    shape,
+)
 from gradir.dialects.types import element_of, numpy_dtype
 
 if TYPE_CHECKING:
@@ -23,6 +34,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **elementwise.EVALUATE,
     **mathematics.EVALUATE,
     **reduction.EVALUATE,
+    **cumulative.EVALUATE,
     **contraction.EVALUATE,
     **convolution.EVALUATE,
     **shape.EVALUATE,

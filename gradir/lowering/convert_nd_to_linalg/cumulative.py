@@ -1,0 +1,70 @@
+"""Cumulative ops: a template that walks along the dimension and carries the fold, f32 in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import IntegerType, f64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from gradir.dialects.nd import cumulative as nd
+from gradir.dialects.types import element_of, is_unsigned, shape_of
+from gradir.dialects.upstream import arith
+from gradir.lowering.convert_nd_to_linalg.elements import greatest, least
+from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.reduction import accumulator_type
+from gradir.lowering.convert_nd_to_linalg.rules import lowers
+from gradir.lowering.convert_nd_to_linalg.scalars import Body, Scalars, float_op, integer_op
+from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
+from gradir.lowering.convert_nd_to_linalg.views import View
+
+Identity = Callable[[Attribute, bool], float]
+JOINS: dict[type[Operation], tuple[Body, Body, Identity]] = {
+    nd.CumsumOp: (float_op(arith.AddfOp), integer_op(arith.AddiOp), lambda _element, _unsigned: 0),
+    nd.CumprodOp: (float_op(arith.MulfOp), integer_op(arith.MuliOp), lambda _element, _unsigned: 1),
+    nd.CummaxOp: (float_op(arith.MaximumfOp), integer_op(arith.MaxSIOp, arith.MaxUIOp), least),
+    nd.CumminOp: (float_op(arith.MinimumfOp), integer_op(arith.MinSIOp, arith.MinUIOp), greatest),
+}
+"""Op -> how floats and integers join, and from what they start."""
+
+
+@lowers(*JOINS)
+def lower_cumulative(lowering: Lowering, op: nd.Cumulative) -> View:
+    """`result[i] = total; total = join(total, operand[i])`, in that order if exclusive."""
+    element = element_of(op.operand)
+    into, unsigned = accumulator_type(element), is_unsigned(element)
+    operand = lowering.nests.cast(lowering.tensor(op.operand), element, into)
+    destination = lowering.nests.empty(into, shape_of(op.operand))
+
+    def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> SSAValue:
+        return _scan(loops, arguments, op, unsigned)
+
+    key = (op.number("dim"), op.is_reverse, op.is_exclusive, unsigned)
+    result = lowering.templates.call(lowering.builder, op.name.removeprefix("nd."), key, (operand,), destination, body)
+    return lowering.whole(lowering.nests.cast(result, into, element), element)
+
+
+def _scan(loops: LoopBuilder, arguments: Sequence[SSAValue], op: nd.Cumulative, unsigned: bool) -> SSAValue:
+    operand, destination = arguments
+    axis, element = op.number("dim"), element_of(operand)
+    floats, integers, identity = JOINS[type(op)]
+    is_integer = isinstance(element, IntegerType)
+    join, wide = (integers, element) if is_integer else (floats, f64)
+    sizes = loops.sizes(operand)
+    count = sizes.pop(axis)
+    start = Scalars(loops.builder).constant(identity(element, unsigned), wide)
+    last = Scalars(loops.builder).i(arith.SubiOp, count, loops.index(1))
+
+    def one_line(line: LoopBuilder, around: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+        def one(inner: LoopBuilder, index: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
+            s = Scalars(inner.builder, unsigned)
+            (i,), (filled, total) = index, state
+            at = s.i(arith.SubiOp, last, i) if op.is_reverse else i
+            place = [*around[:axis], at, *around[axis:]]
+            following = join(s, total, s.to(arith.ExtFOp, inner.load(operand, place), wide))
+            value = total if op.is_exclusive else following
+            return [inner.store(s.to(arith.TruncFOp, value, element), filled, place), following]
+
+        return [line.loops([count], [carried[0], start], one)[0]]
+
+    return loops.loops(sizes, [destination], one_line)[0]
