@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gradir.errors import GradirError
+from gradir.runtime.caller import caller_location
 from gradir.runtime.manifest import Manifest, dump
 
 MAGIC = b"GRADIR\x00\x01"
@@ -78,6 +79,7 @@ def read(path: str | os.PathLike[str]) -> bytes:
             f"the artefact cannot be read: {error.strerror}",
             part="runtime",
             code="RT013",
+            location=caller_location(),
             expected="a file written by `module.save(path)`",
             found=str(path),
             hint="check the path",
@@ -90,6 +92,7 @@ def damaged(origin: str, expected: str, found: str) -> GradirError:
         f"{origin} is truncated or altered",
         part="runtime",
         code="RT012",
+        location=caller_location(),
         expected=expected,
         found=found,
         hint="save the module again, or copy the file again",

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.runtime.buffer import Buffer, pool_array
+from gradir.runtime.caller import caller_location
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.manifest import FunctionSpec, TensorSpec
 
@@ -182,4 +183,13 @@ def _array_text(array: Array) -> str:
 
 
 def _error(spec: FunctionSpec, code: str, message: str, expected: str, found: str, hint: str) -> GradirError:
-    return GradirError(message, part="runtime", code=code, function=f"@{spec.name}", expected=expected, found=found, hint=hint)
+    return GradirError(
+        message,
+        part="runtime",
+        code=code,
+        function=f"@{spec.name}",
+        location=caller_location(),
+        expected=expected,
+        found=found,
+        hint=hint,
+    )

@@ -66,6 +66,11 @@ def test_wrong_number_of_inputs(add):
     refused("RT001", add, X, Y, X)
 
 
+def test_errors_of_a_call_point_at_the_call(add):
+    error = refused("RT001", add, X)
+    assert error.location.startswith(f"{__file__}:")
+
+
 def test_wrong_rank(add):
     error = refused("RT002", add, X, np.zeros((2, 2), np.float32))
     assert "'y'" in error.message and error.expected == "4xf32" and error.found == "2x2xf32"
