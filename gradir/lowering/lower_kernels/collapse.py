@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -30,12 +30,13 @@ def _grouping(rank: int, first: int, last: int) -> Attribute:
 def collapse(kernel: Kernel, space: Space, run: Sequence[int]) -> Space:
     """`space` with as many neighbours among the consecutive dimensions `run` joined as the operands allow; `run[0]` comes first."""
     for first in reversed(run[:-1]):
-        if all(_joinable(op, first) for op in space.ops):
+        inside = {*space.produced, *kernel.temporaries}
+        if all(_joinable(op, first, space.extents[first + 1], inside) for op in space.ops):
             space = _join(kernel, space, first)
     return space
 
 
-def _joinable(op: BoundOp, first: int) -> bool:
+def _joinable(op: BoundOp, first: int, inner: Index, inside: Set[SSAValue]) -> bool:
     pair = {first, first + 1}
     if len(pair & set(op.dims)) == 1 or len(pair & op.reduced) == 1:
         return False
@@ -43,14 +44,19 @@ def _joinable(op: BoundOp, first: int) -> bool:
         asked = {op.dims[i.dim.value.data] for i in op.op.body.block.ops if isinstance(i, linalg.IndexOp)}
         if pair & asked:
             return False
-    return all(_side_by_side(o, first) for o in (*(i for i in op.used if i is not None), op.output))
+    return all(_side_by_side(o, first, inner, inside) for o in (*(i for i in op.used if i is not None), op.output))
 
 
-def _side_by_side(operand: Operand, first: int) -> bool:
+def _side_by_side(operand: Operand, first: int, inner: Index, inside: Set[SSAValue]) -> bool:
+    """Rows of `inner` elements follow each other: a window of size 3 in rows of size 4 leaves gaps. Temporaries have the space's shape."""
     if not {first, first + 1} & uses(operand.map):
         return True
     where = _position(operand.map, first)
-    return where is not None and isinstance(cast("MemRefType[Any]", operand.memory.type).layout, NoneAttr)
+    kind = cast("MemRefType[Any]", operand.memory.type)
+    if where is None or not isinstance(kind.layout, NoneAttr):
+        return False
+    size = kind.get_shape()[where + 1] if operand.memory not in inside else None
+    return size is None or size == (inner if isinstance(inner, int) else DYNAMIC_INDEX)
 
 
 def _position(map_: AffineMap, first: int) -> int | None:
