@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import UnknownLoc
 
 from gradir.errors import GradirError
 from gradir.ir.passes import PassContext
@@ -482,3 +483,17 @@ def test_constants_hold_their_elements() -> None:
     checked = program(body)
     (got,) = run(checked.module, "f", arrays())
     np.testing.assert_allclose(got, (arrays()[0] + np.float32(0.25)) * np.float32(0.5))
+
+
+def test_every_op_keeps_a_location() -> None:
+    constant = f"%k = arith.constant dense<0.25> : {CELL}\n"
+    loop = (
+        f"%h = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> ({CELL}) {{\n"
+        + call("%u", "product", "%a", "%k")
+        + f"scf.yield %u : {CELL}\n}}\n"
+    )
+    for source in (module(HEAD + constant + loop + f"return %h : {CELL}"), _DYNAMIC, _TEMPLATE):
+        checked = Checked(source)
+        for parsed in (checked.module, checked.planned_module):
+            lost = [op.name for op in parsed.walk() if op is not parsed and isinstance(op.location, UnknownLoc)]
+            assert not lost

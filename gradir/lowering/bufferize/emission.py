@@ -95,7 +95,7 @@ class Emitter(Memory):
             self._plain_op(op)
             return
         type_ = cast("MemRef", memref_of(op.result.type))
-        name = self.module.constant(op.value, type_).sym_name.data
+        name = self.module.constant(op.value, type_, op.location).sym_name.data
         new = self.builder(memref.GetGlobalOp, (), [type_], {"name": SymbolRefAttr(name)})
         self.places[new] = frozenset((Place(name),))
         self.memrefs[op.result] = new

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, LocationAttr, TensorType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.types import i64_array, ints, reassociation
@@ -51,8 +51,8 @@ class Module:
     calls: list[CallSite] = field(default_factory=list[CallSite])
     copies: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
-    def constant(self, value: Attribute, type_: MemRef) -> memref.GlobalOp:
-        """The global that holds a tensor constant; equal constants share one."""
+    def constant(self, value: Attribute, type_: MemRef, loc: LocationAttr) -> memref.GlobalOp:
+        """The global that holds a tensor constant; equal constants share one, which keeps the location of the first."""
         if value not in self.globals:
             number = len(self.globals)
             while f"constant_{number}" in self.symbols:
@@ -60,6 +60,7 @@ class Module:
             name = f"constant_{number}"
             self.symbols.add(name)
             self.globals[value] = memref.GlobalOp(name, type_, value, constant=True)
+            self.globals[value].location = loc
         return self.globals[value]
 
 
@@ -86,6 +87,7 @@ class Memory:
         arguments = self.contents.body.args
         for new in self.block.args:
             self.places[new] = frozenset((Place(new),))
+            new.location = self.contents.function.location
         for old, new in zip(arguments, self.block.args):
             new.name_hint, new.location = old.name_hint, old.location
             (self.memrefs if isinstance(old.type, TensorType) else self.scalars)[old] = new

@@ -30,7 +30,7 @@ class Sizes:
 
     def __init__(self, emitter: Memory) -> None:
         self.emitter = emitter
-        self._prologue = Builder(Block())
+        self._prologue = Builder(Block(), emitter.contents.function.location)
         self._named: dict[str, SSAValue | None] = {}
 
     def finish(self, block: Block) -> None:
