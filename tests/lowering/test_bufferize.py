@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import UnknownLoc
+from xdsl.dialects.func import FuncOp
 
 from gradir.errors import GradirError
 from gradir.ir.passes import PassContext
@@ -497,3 +498,131 @@ def test_every_op_keeps_a_location() -> None:
         for parsed in (checked.module, checked.planned_module):
             lost = [op.name for op in parsed.walk() if op is not parsed and isinstance(op.location, UnknownLoc)]
             assert not lost
+
+
+_ANONYMOUS = """#i = affine_map<(i) -> (i)>
+#x = affine_map<(i, j) -> (i, j)>
+#r = affine_map<(i, j) -> (i)>
+module {
+  func.func private @scale(%a: tensor<?xf32>, %d: tensor<?xf32>) -> tensor<?xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+    %half = arith.constant 0.5 : f32
+    %r = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]} ins(%a : tensor<?xf32>) outs(%d : tensor<?xf32>) {
+    ^bb0(%p: f32, %o: f32):
+      %0 = arith.mulf %p, %half : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    return %r : tensor<?xf32>
+  }
+  func.func private @reverse(%a: tensor<?xf32>, %d: tensor<?xf32>) -> tensor<?xf32> attributes {gradir.kernel = #kernel.template<>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = tensor.dim %a, %c0 : tensor<?xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %d) -> (tensor<?xf32>) {
+      %m = arith.subi %n, %i : index
+      %j = arith.subi %m, %c1 : index
+      %v = tensor.extract %a[%j] : tensor<?xf32>
+      %w = tensor.insert %v into %t[%i] : tensor<?xf32>
+      scf.yield %w : tensor<?xf32>
+    }
+    return %r : tensor<?xf32>
+  }
+  func.func @f(%x: tensor<?x3xf32>, %steps: index) -> (tensor<?xf32>, tensor<?x3xf32>, tensor<?xf32>, tensor<?xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %b = tensor.dim %x, %c0 : tensor<?x3xf32>
+    %flat = tensor.collapse_shape %x [[0, 1]] : tensor<?x3xf32> into tensor<?xf32>
+    %n = tensor.dim %flat, %c0 : tensor<?xf32>
+    %e = tensor.empty(%n) : tensor<?xf32>
+    %y = func.call @scale(%flat, %e) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %h = scf.for %i = %c0 to %steps step %c1 iter_args(%a = %y) -> (tensor<?xf32>) {
+      %m = tensor.dim %a, %c0 : tensor<?xf32>
+      %e1 = tensor.empty(%m) : tensor<?xf32>
+      %z = func.call @reverse(%a, %e1) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+      scf.yield %z : tensor<?xf32>
+    }
+    %w, %last = scf.while (%a = %h, %i = %c0) : (tensor<?xf32>, index) -> (tensor<?xf32>, index) {
+      %go = arith.cmpi slt, %i, %steps : index
+      scf.condition(%go) %a, %i : tensor<?xf32>, index
+    } do {
+    ^bb0(%a: tensor<?xf32>, %i: index):
+      %m = tensor.dim %a, %c0 : tensor<?xf32>
+      %e1 = tensor.empty(%m) : tensor<?xf32>
+      %z = func.call @reverse(%a, %e1) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+      %j = arith.addi %i, %c1 : index
+      scf.yield %z, %j : tensor<?xf32>, index
+    }
+    %back = tensor.expand_shape %w [[0, 1]] output_shape [%b, 3] : tensor<?xf32> into tensor<?x3xf32>
+    %zero = arith.constant 0.0 : f32
+    %re = tensor.empty(%b) : tensor<?xf32>
+    %rf = linalg.fill ins(%zero : f32) outs(%re : tensor<?xf32>) -> tensor<?xf32>
+    %sums = linalg.generic {indexing_maps = [#x, #r], iterator_types = ["parallel", "reduction"]}
+        ins(%back : tensor<?x3xf32>) outs(%rf : tensor<?xf32>) {
+    ^bb0(%p: f32, %o: f32):
+      %0 = arith.addf %p, %o : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    %column = tensor.extract_slice %back[0, 1] [%b, 1] [1, 1] : tensor<?x3xf32> to tensor<?xf32>
+    %cn = tensor.dim %column, %c0 : tensor<?xf32>
+    %ce = tensor.empty(%cn) : tensor<?xf32>
+    %half = func.call @scale(%column, %ce) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %some = tensor.cast %half : tensor<?xf32> to tensor<?xf32>
+    return %w, %back, %sums, %some : tensor<?xf32>, tensor<?x3xf32>, tensor<?xf32>, tensor<?xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("b", "steps"), [(2, 3), (0, 1), (3, 0)])
+def test_sizes_without_names(b: int, steps: int) -> None:
+    x = np.random.default_rng(2).standard_normal((b, 3)).astype(np.float32)
+    checked = Checked(_ANONYMOUS)
+    checked.agrees([x, np.int64(steps)], upstream=(b, steps) == (2, 3), shapes=[(3 * b,), (b, 3), (b,), (b,)])
+
+
+def test_linalg_outside_of_kernels_and_updates_of_what_is_read_later() -> None:
+    text = f"""#i = affine_map<(i, j) -> (i, j)>
+module {{
+  func.func @f(%x: {CELL}, %y: {CELL}) -> ({CELL}, {CELL}, {CELL}) {{
+    %e = tensor.empty() : {CELL}
+    %c = linalg.copy ins(%x : {CELL}) outs(%e : {CELL}) -> {CELL}
+    %s = linalg.generic {{indexing_maps = [#i, #i], iterator_types = ["parallel", "parallel"]}} ins(%y : {CELL}) outs(%c : {CELL}) {{
+    ^bb0(%p: f32, %o: f32):
+      %0 = arith.addf %p, %o : f32
+      linalg.yield %0 : f32
+    }} -> {CELL}
+    %t = linalg.generic {{indexing_maps = [#i, #i], iterator_types = ["parallel", "parallel"]}} ins(%y : {CELL}) outs(%c : {CELL}) {{
+    ^bb0(%p: f32, %o: f32):
+      %0 = arith.mulf %p, %o : f32
+      linalg.yield %0 : f32
+    }} -> {CELL}
+    return %s, %t, %c : {CELL}, {CELL}, {CELL}
+  }}
+}}"""
+    checked = Checked(text).agrees(arrays()[:2])
+    assert len(checked.copies["f"]) == 2  # two updates of a tensor that is returned too
+
+
+def test_a_library_kernel_is_declared_on_buffers() -> None:
+    text = """module {
+  func.func private @sgemv(tensor<3x3xf32>, tensor<3xf32>, f32, tensor<3xf32>) -> tensor<3xf32> attributes {gradir.kernel = #kernel.template<>}
+  func.func @f(%a: tensor<3x3xf32>, %x: tensor<5x3xf32>) -> tensor<3xf32> {
+    %one = arith.constant 1.0 : f32
+    %row = tensor.extract_slice %x[2, 0] [1, 3] [1, 1] : tensor<5x3xf32> to tensor<3xf32>
+    %e = tensor.empty() : tensor<3xf32>
+    %y = func.call @sgemv(%a, %row, %one, %e) : (tensor<3x3xf32>, tensor<3xf32>, f32, tensor<3xf32>) -> tensor<3xf32>
+    return %y : tensor<3xf32>
+  }
+}"""
+    parsed = parse_module(text)
+    Bufferize().apply(parsed, PassContext())
+    declared = parsed.body.block.first_op
+    assert isinstance(declared, FuncOp) and declared.arg_attrs is not None
+    assert str(declared).startswith("func.func private @sgemv(memref<3x3xf32>, memref<3xf32, strided<[1], offset: ?>>, f32, memref<3xf32>)")
+    assert [str(row.data.get("gradir.access")) for row in declared.arg_attrs] == ['"read"', '"read"', "None", '"write"']
+
+
+def test_a_kernel_that_nobody_calls_is_kept() -> None:
+    parsed = parse_module("module {\n" + KERNELS["scale"][2] + "}")
+    Bufferize().apply(parsed, PassContext())
+    assert "func.func private @scale(%a: memref<3x3xf32>" in str(parsed)

@@ -243,3 +243,44 @@ scf.yield %a2, %q2 : {STACK}, index
 }}
 {put("%r", "%y", "%h", "%m")}return %r : {STACK}"""
     check(program(body, STACK))
+
+
+def test_a_swap_starts_from_copies_when_an_initial_value_is_overwritten() -> None:
+    types = f"{CELL}, {CELL}, {CELL}"
+    body = call("%z", "scale", "%x") + loop("%h, %g, %w", "%a = %z, %b = %y, %c = %z", types, call("%t", "scale", "%c"), "%b, %a, %t")
+    check(program(body + f"return %h, %g, %w : {types}", f"({types})"))
+
+
+def test_an_inner_stack_is_built_in_the_slice_of_an_outer_one() -> None:
+    """The inner loop's pointer is read after the stack it points into became part of the outer stack."""
+    big = "tensor<4x5x3x3xf32>"
+    step = call("%r", "product", "%a", "%y") + put("%b2", "%r", "%b", "%j")
+    inner = f"%e = tensor.empty() : {STACK}\n" + loop("%h, %st", "%a = %v, %b = %e", f"{CELL}, {STACK}", step, "%r, %b2", "%c5", "%j")
+    inner += f"%w2 = tensor.insert_slice %st into %w[%i, 0, 0, 0] [1, 5, 3, 3] [1, 1, 1, 1] : {STACK} into {big}\n"
+    inner += call("%u", "mean", "%h", "%v")
+    body = f"%c5 = arith.constant 5 : index\n%z = arith.constant dense<0.0> : {big}\n"
+    body += loop("%last, %all", "%v = %x, %w = %z", f"{CELL}, {big}", inner, "%u, %w2", "%c4")
+    checked = check(program(body + f"return %last, %all : {CELL}, {big}", f"({CELL}, {big})"), (1,))
+    inside = checked.body[checked.body.index("scf.for") :]
+    assert "memref.alloc" not in inside and "memref.copy" not in inside
+
+
+def test_a_pointer_that_is_read_after_its_stack_was_overwritten_in_the_outer_one() -> None:
+    big = "tensor<4x5x3x3xf32>"
+    step = call("%r", "product", "%a", "%y") + put("%b2", "%r", "%b", "%j")
+    body = f"%c5 = arith.constant 5 : index\n%w = tensor.empty() : {big}\n%e = tensor.empty() : {STACK}\n"
+    body += loop("%h, %st", "%a = %x, %b = %e", f"{CELL}, {STACK}", step, "%r, %b2", "%c5", "%j")
+    last = "%w"
+    for k in range(4):
+        body += f"%w{k} = tensor.insert_slice %st into {last}[{k}, 0, 0, 0] [1, 5, 3, 3] [1, 1, 1, 1] : {STACK} into {big}\n"
+        last = f"%w{k}"
+    body += f"%v = tensor.insert_slice %s into {last}[0, 0, 0, 0] [1, 5, 3, 3] [1, 1, 1, 1] : {STACK} into {big}\n"
+    body += call("%u", "mean", "%h", "%y")
+    check(program(body + f"return %u, %v : {CELL}, {big}", f"({CELL}, {big})"), (1,))
+
+
+def test_a_pair_of_rotating_loops_hands_on_a_pointer() -> None:
+    body = "".join(
+        loop(f"%h{k}", f"%a = {'%x' if k == 0 else f'%h{k - 1}'}", CELL, call("%t", "product", "%a", "%y"), "%t") for k in range(7)
+    )
+    check(program(body + f"return %h6 : {CELL}"))

@@ -159,7 +159,7 @@ class Ownership:
         if isinstance(buffer.storage, Slot):
             part = next(p for p in buffer.storage.host.parts if p.content.buffer is buffer)
             end = max(s.end for s in segments)
-            if content is not part.content or not self.stays(buffer.storage.host, part, part.end, end):
+            if content is not part.content or not self.stays(buffer.storage.host, part, part.end + 1, end):
                 return False
         plan.append((content, reads, segments))
         return True
