@@ -66,9 +66,13 @@ def central_differences(text: str, inputs: Sequence[Array], cts: Sequence[Array]
     """d sum(ct * f) / d inputs[wrt], element by element."""
     module = parse_module(text)
 
-    def value(at: Array) -> float:
-        args = [at if k == wrt else x for k, x in enumerate(inputs)]
-        return float(sum(np.sum(c * r) for c, r in zip(cts, run(module, "f", args)) if c.dtype.kind == "f"))
+    def results(at: Array) -> list[Array]:
+        return run(module, "f", [at if k == wrt else x for k, x in enumerate(inputs)])
+
+    def difference(up: Array, down: Array) -> float:
+        """sum ct * (f(up) - f(down)); a result that does not move, an infinity included, adds nothing."""
+        pairs = [(c, a, b) for c, a, b in zip(cts, results(up), results(down)) if c.dtype.kind == "f"]
+        return float(sum(np.sum(c * np.subtract(a, b, out=np.zeros_like(a), where=a != b)) for c, a, b in pairs))
 
     x = np.asarray(inputs[wrt], np.float64)
     out = np.zeros_like(x)
@@ -77,7 +81,7 @@ def central_differences(text: str, inputs: Sequence[Array], cts: Sequence[Array]
         up, down = x.copy(), x.copy()
         up[index] += h
         down[index] -= h
-        out[index] = (value(up) - value(down)) / (2 * h)
+        out[index] = difference(up, down) / (2 * h)
     return out
 
 
