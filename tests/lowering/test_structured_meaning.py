@@ -19,7 +19,16 @@ from gradir.lowering.order_kernels import OrderKernels
 from gradir.lowering.outline_kernels import OutlineKernels
 from gradir.reference import run
 
-CASES = [pytest.param(op, sample, id=f"{op.name}: {sample.name}") for op in nd.Nd.operations for sample in op.samples()]
+SLOW = {"nd.select_and_scatter: bf16 many"}
+"""Large samples whose level 2 the evaluator walks element by element: a minute and more."""
+
+
+def case(op: type[nd.NdOp], sample: Sample) -> Any:
+    name = f"{op.name}: {sample.name}"
+    return pytest.param(op, sample, id=name, marks=pytest.mark.full if name in SLOW else ())
+
+
+CASES = [case(op, sample) for op in nd.Nd.operations for sample in op.samples()]
 
 
 def apply(module: ModuleOp, *passes: Any) -> ModuleOp:
