@@ -67,7 +67,9 @@ def saving_loop(at: str, head: str = "") -> str:
     """%h, %st: a recurrence whose states are saved in a stack at `at` (an index, or %j = %i + 1)."""
     step = call("%r", "product", "%a", "%y") + "%j = arith.addi %i, %c1 : index\n" + put("%b2", "%r", "%b", at)
     types = f"{CELL}, {STACK}"
-    loop = f"%h, %st = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %x, %b = %s0) -> ({types}) {{\n{step}scf.yield %r, %b2 : {types}\n}}\n"
+    loop = (
+        f"%h, %st = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %x, %b = %s0) -> ({types}) {{\n{step}scf.yield %r, %b2 : {types}\n}}\n"
+    )
     return head + call("%z", "zeros") + stack_of("%s0", "%z") + loop
 
 
