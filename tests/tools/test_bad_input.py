@@ -173,7 +173,7 @@ SCF = {
     '{^bb0(%a: index): "scf.yield"() : () -> ()}) : (index) -> index',
     "scf.while ends in yield": '"scf.while"() ({ "scf.yield"() : () -> () }, { "scf.yield"() : () -> () }) : () -> ()',
     "scf.for yields too little": '%0 = "scf.for"(%n, %n, %n, %c) ({^bb0(%i: index, %a: i1): "scf.yield"() : () -> ()}) : (index, index, index, i1) -> i1',
-    "scf.for does not advance": '%s = arith.constant 0 : index scf.for %i = %n to %n step %s { }',
+    "scf.for does not advance": "%s = arith.constant 0 : index scf.for %i = %n to %n step %s { }",
     "scf.index_switch yields another type": '%0 = "scf.index_switch"(%n) <{cases = array<i64: 1>}> ({ "scf.yield"(%c) : (i1) -> () }, '
     '{ "scf.yield"(%n) : (index) -> () }) : (index) -> i1',
 }
