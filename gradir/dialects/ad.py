@@ -119,7 +119,7 @@ class Request(IRDLOperation):
 
     def expected_results(self, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> list[Attribute]:
         """Types of the request's results."""
-        raise NotImplementedError(self.name)
+        raise NotImplementedError(self.name)  # abstract: each request defines its own
 
     def _verify_types(self, what: str, expected: Sequence[Attribute], found: Sequence[Attribute]) -> None:
         if len(expected) != len(found):

@@ -104,7 +104,12 @@ class LocParser(Parser):
         depth = len(self._op_starts)
         try:
             op = super().parse_operation()
-        except (VerifyException, ValueError, NotImplementedError, OverflowError) as error:  # they carry no position
+        except (
+            VerifyException,
+            ValueError,
+            NotImplementedError,
+            OverflowError,
+        ) as error:  # xDSL's, without a position
             self.raise_error(" ".join(str(error).split()), self._op_starts[-1] if len(self._op_starts) > depth else None)
         start = self._op_starts.pop()
         if op.location is UNKNOWN_LOC:

@@ -31,7 +31,7 @@ class Pass:
     ANCHOR: ClassVar[str | None] = "builtin.module"
 
     def apply(self, op: Operation, context: PassContext) -> None:
-        raise NotImplementedError(self.NAME)
+        raise NotImplementedError(self.NAME)  # abstract: each pass defines its own
 
 
 def location_text(loc: LocationAttr) -> str:

@@ -18,6 +18,7 @@ from gradir.dialects.nd import (
     shape,
 )
 from gradir.dialects.nd.base import NdOp, Sample, emit
+from gradir.dialects.nd.comparison import ClampOp, CompareOp, Direction, DirectionAttr, SelectOp
 from gradir.dialects.nd.composite import (
     Composite,
     CrossEntropyOp,
@@ -38,12 +39,8 @@ from gradir.dialects.nd.elementwise import (
     Atan2Op,
     Binary,
     CeilOp,
-    ClampOp,
-    CompareOp,
     ConvertOp,
     CosOp,
-    Direction,
-    DirectionAttr,
     DivOp,
     ErfOp,
     Expm1Op,
@@ -64,7 +61,6 @@ from gradir.dialects.nd.elementwise import (
     ReluOp,
     RemOp,
     RsqrtOp,
-    SelectOp,
     ShlOp,
     ShrSOp,
     ShrUOp,

@@ -32,7 +32,7 @@ class Composite(NdOp):
 
     def decompose(self, builder: Builder, operands: Sequence[SSAValue]) -> list[SSAValue]:
         """Append primitives that compute this op's results from `operands`; the results."""
-        raise NotImplementedError(self.name)
+        raise NotImplementedError(self.name)  # abstract: every composite defines its own
 
 
 class AlongDim(Composite):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.nd.base import NdOp
+from gradir.dialects.nd.comparison import SelectOp
 from gradir.dialects.nd.creation import DENSE_LIMIT, ConstantOp, IotaOp
-from gradir.dialects.nd.elementwise import AbsOp, ConvertOp, MaxOp, MinOp, NegOp, SelectOp
+from gradir.dialects.nd.elementwise import AbsOp, ConvertOp, MaxOp, MinOp, NegOp
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
 from gradir.dialects.types import element_of, is_bool, is_float, is_static, numpy_dtype, shape_of
 from gradir.lowering.folds.table import Folder

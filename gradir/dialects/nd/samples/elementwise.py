@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradir.dialects.nd.base import NdOp, Sample
-from gradir.dialects.nd.elementwise import BINARY, DIRECTIONS, UNARY, Binary, Unary
+from gradir.dialects.nd.comparison import DIRECTIONS
+from gradir.dialects.nd.elementwise import BINARY, UNARY, Binary, Unary
 from gradir.dialects.nd.samples.case import BF16, INF, NAN, SPECIAL, Array, case, limits, pairs, same, type_text, wave
 
 _POSITIVE = ("nd.log", "nd.sqrt", "nd.rsqrt", "nd.pow")
