@@ -43,6 +43,7 @@ UNARY: dict[str, type[nd.Unary]] = {
     "chlo.atanh": nd.AtanhOp,
     "chlo.cosh": nd.CoshOp,
     "chlo.erf": nd.ErfOp,
+    "chlo.erf_inv": nd.ErfInvOp,
     "chlo.erfc": nd.ErfcOp,
     "chlo.sinh": nd.SinhOp,
     "chlo.tan": nd.TanOp,
