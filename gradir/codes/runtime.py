@@ -93,6 +93,12 @@ RUNTIME: dict[str, Code] = {
         cause="`compile_module` with a CUDA target.",
         next_step="`gradir-translate --to=ptx` writes the PTX of a module for CUDA; compile for `host` to run it here.",
     ),
+    "RT016": runtime(
+        "no such optimisation setting",
+        meaning="`optimize` is 2 (everything), 1 (no fusion) or 0 (neither fusion nor simplification).",
+        cause="another number, or a text.",
+        next_step="leave it out; lower settings are for finding out where a result comes from.",
+    ),
     "RT020": runtime(
         "assertion failed",
         meaning="A condition that the program asserts did not hold during the run.",

@@ -7,7 +7,7 @@ structure is in the kernel cache are not lowered again, the others become one ob
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -43,6 +43,7 @@ def compile_module(
     *,
     target: str = "host",
     threads: int | None = None,
+    optimize: int = 2,
     cache: bool | str | PathLike[str] | Cache = True,
     entry: str | None = None,
     trees: Trees | None = None,
@@ -51,14 +52,17 @@ def compile_module(
     """Compile the public functions of `module` (xDSL module or MLIR text, any level) for this machine's runtime; `module` is not changed.
 
     `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name. `threads`: how many a parallel kernel may use (default: all that
-    this process may run on). `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this
+    this process may run on). `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion nor simplification, for finding out
+    where a result comes from. `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this
     function alone. Raises `GradirError` of whatever part failed.
     """
+    if optimize not in OPTIMIZE:
+        raise _no_such_setting(optimize)
     report = report if report is not None else CompileReport()
     store = None if report.keep_ir else open_cache(cache)
     with report.stage("hash"):
         machine = _machine(target, threads)
-        key = _program_key(module, machine, entry, trees or {}) if store is not None else ""
+        key = _program_key(module, f"{machine} optimize={optimize}", entry, trees or {}) if store is not None else ""
     if store is not None:
         with report.stage("load"):
             found = store.find_program(key)
@@ -69,7 +73,7 @@ def compile_module(
                 return loaded
     with collector_paused():
         op = read(module if isinstance(module, str) else module.clone(), report)
-        manifest, objects = _build(op, target, threads, entry, trees or {}, store, report)
+        manifest, objects = _build(op, _Options(target, threads, optimize), entry, trees or {}, store, report)
     if store is not None:
         with report.stage("store"):
             store.store_program(key, manifest, objects)
@@ -77,8 +81,20 @@ def compile_module(
         return Module(manifest, objects)
 
 
+OPTIMIZE = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What `compile_module` was asked for that decides about passes."""
+
+    target: str
+    threads: int | None
+    optimize: int
+
+
 def _build(
-    module: ModuleOp, target: str, threads: int | None, entry: str | None, trees: Trees, store: Cache | None, report: CompileReport
+    module: ModuleOp, options: _Options, entry: str | None, trees: Trees, store: Cache | None, report: CompileReport
 ) -> tuple[Manifest, list[bytes]]:
     """Manifest and objects of a module, which is consumed."""
     if entry is not None:
@@ -88,7 +104,7 @@ def _build(
         raise _no_functions()
     if report.keep_ir:
         report.ir[LEVELS[0]] = print_module(module)
-    _road(module, target, threads, report, stages=("tensor", "structured", "buffers"))
+    _road(module, options, report, stages=("tensor", "structured", "buffers"))
     report.kernels = len(kernel_functions(module))
     machine = target_of(module)
     if not isinstance(machine, CpuTargetAttr):
@@ -105,7 +121,7 @@ def _build(
         _target(machine),
         {line.op_id: SourceLine("cf.assert", "", line.location, line.message) for line in assertions},
         versions(),
-        threads,
+        options.threads,
     )
     _describe(report, manifest, objects)
     return manifest, objects
@@ -163,17 +179,20 @@ def _add_objects(objects: list[bytes], known: Mapping[str, bytes]) -> dict[str, 
     return {symbol: places[id(code)] for symbol, code in known.items()}
 
 
-def _road(module: ModuleOp, target: str, threads: int | None, report: CompileReport, stages: Sequence[str]) -> None:
-    options: dict[str, OptionValue] = {} if TARGET_ATTRIBUTE in module.attributes and target == "host" else {"target": target}
-    if threads is not None:
-        options["threads"] = threads
+def _road(module: ModuleOp, options: _Options, report: CompileReport, stages: Sequence[str]) -> None:
+    target: dict[str, OptionValue] = (
+        {} if TARGET_ATTRIBUTE in module.attributes and options.target == "host" else {"target": options.target}
+    )
+    if options.threads is not None:
+        target["threads"] = options.threads
     wanted = {step.pass_name for step in ROAD if step.stage in stages} | {"differentiate"}
 
     def after(name: str, op: ModuleOp) -> None:
         if report.keep_ir and name in _SNAPSHOTS:
             report.ir[_SNAPSHOTS[name]] = print_module(op)
 
-    run_passes(module, [request for request in remaining(module, options) if request.name in wanted], report, after)
+    requests = remaining(module, target, optimize=options.optimize)
+    run_passes(module, [request for request in requests if request.name in wanted], report, after)
 
 
 def _loops(modules: Iterable[ModuleOp], report: CompileReport) -> None:
@@ -245,6 +264,16 @@ def _not_a_cpu(found: str) -> GradirError:
         expected="target host, cpu or cpu:NAME",
         found=found,
         hint="`gradir-translate --to=ptx` writes the PTX of a CUDA module",
+    )
+
+
+def _no_such_setting(found: object) -> GradirError:
+    return GradirError(
+        "no such optimisation setting",
+        part="runtime",
+        code="RT016",
+        expected="optimize=0 (neither fusion nor simplification), 1 (no fusion) or 2",
+        found=repr(found),
     )
 
 

@@ -67,6 +67,9 @@ ROAD: tuple[Step, ...] = (
     Step("loops", "expand-math", 4, 4, "after vectorisation: polynomials on vectors and scalars alike"),
 )
 
+SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce"})
+"""Passes of the road that only make a program better: `optimize=0` leaves them out."""
+
 MUST_PRECEDE: tuple[tuple[str, str, str], ...] = (
     ("set-target", "nd-expand", "a target may take a composite whole"),
     ("differentiate", "nd-expand", "derivatives of composites are written on the composite"),

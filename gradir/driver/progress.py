@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from gradir.dialects.target import TARGET_ATTRIBUTE
 from gradir.dialects.upstream.func import FuncOp
-from gradir.driver.pipelines import BEFORE_AD, ROAD, OptionValue, Request, Step
+from gradir.driver.pipelines import BEFORE_AD, ROAD, SIMPLIFYING, OptionValue, Request, Step
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,20 @@ def level_of(module: Operation) -> int:
     return 3 if "linalg" in facts.dialects else 4
 
 
-def remaining(module: Operation, options: dict[str, OptionValue] | None = None, *, last: str = "loops") -> list[Request]:
-    """The passes that take the module to the end of stage `last`; `options` are those of `set-target`, which runs when it is needed."""
+def remaining(module: Operation, options: dict[str, OptionValue] | None = None, *, last: str = "loops", optimize: int = 2) -> list[Request]:
+    """The passes that take the module to the end of stage `last`; `options` are those of `set-target`, which runs when it is needed.
+
+    `optimize`: 2 all of them, 1 no fusion, 0 no fusion and no simplification.
+    """
     facts = facts_of(module)
     steps = _steps_left(level_of(module), facts)
     stages = list(dict.fromkeys(step.stage for step in ROAD))
     kept = stages[: stages.index(last) + 1]
-    wanted = [Request(step.pass_name) for step in steps if step.stage in kept]
+    wanted = [
+        Request(step.pass_name, {"join": False} if step.pass_name == "fuse" and optimize < 2 else {})
+        for step in steps
+        if step.stage in kept and (optimize > 0 or step.pass_name not in SIMPLIFYING)
+    ]
     if TARGET_ATTRIBUTE in facts.marks and not options:
         return wanted
     return [Request("set-target", options or {}), *wanted]

@@ -39,12 +39,15 @@ class Fuse(Pass):
 
     NAME: ClassVar[str] = "fuse"
 
+    join: bool = True
+    """Whether nests may share a kernel. Without, each is a kernel of its own: slower code that is easier to follow."""
+
     def apply(self, op: Operation, context: PassContext) -> None:
         count = 0
         for function in op.regions[0].block.ops:
             if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
                 for block in _blocks(function):
-                    count = _mark(fuse_block(block), count)
+                    count = _mark(fuse_block(block) if self.join else unfused(block), count)
 
 
 def _blocks(op: Operation) -> Iterator[Block]:
@@ -63,6 +66,11 @@ def _mark(groups: Sequence[Group], first: int) -> int:
         for member in group.ops:
             member.op.attributes[GROUP_ATTRIBUTE] = i64_attr(number)
     return first + len(groups)
+
+
+def unfused(block: Block) -> list[Group]:
+    """A group for every nest of one block."""
+    return [single(op) for op in block.ops if is_generic(op)]
 
 
 def fuse_block(block: Block) -> list[Group]:

@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", default="cpu", choices=sorted(_TARGETS), help="compile and run, evaluate, or run a saved artefact")
     add("--input", action="append", default=[], metavar="ARRAY", help="SHAPExTYPE=VALUE, =random(SEED), =iota or @FILE.npy; one per input")
     add("--bench", type=_count, default=0, metavar="N", help="run N more times, print times on stderr")
+    add("-O", "--optimize", type=int, default=2, choices=(0, 1, 2), help="2 everything, 1 no fusion, 0 neither fusion nor simplification")
     add("--threads", type=_count, default=None, metavar="N", help="threads that a parallel kernel may use")
     add("--cpu", default="", metavar="NAME", help="processor to compile for, as LLVM calls it")
     add("--no-cache", action="store_true", help="compile anew, store nothing")
@@ -94,7 +95,7 @@ def _on_cpu(args: argparse.Namespace) -> Runner:
     from gradir.driver.compile import compile_module  # the compiler: a saved artefact runs without it
 
     target = f"cpu:{args.cpu}" if args.cpu else "host"
-    module = compile_module(_module(args), target=target, threads=args.threads, cache=not args.no_cache)
+    module = compile_module(_module(args), target=target, threads=args.threads, optimize=args.optimize, cache=not args.no_cache)
     return _function_of(module, args)
 
 

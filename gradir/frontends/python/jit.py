@@ -47,11 +47,12 @@ class Spec:
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile: `target` (host, or a `#target` name), `threads` (0: all), `cache` (True, False, or a directory)."""
+    """How to compile: `target` (host, or a `#target` name), `threads` (0: all), `cache` (True, False, a path), `optimize` (0, 1, 2)."""
 
     target: str = "host"
     threads: int = 0
     cache: bool | str | os.PathLike[str] = True
+    optimize: int = 2
 
 
 @dataclass
@@ -194,6 +195,7 @@ class Jitted:
             module,
             target=options.target,
             threads=options.threads or None,
+            optimize=options.optimize,
             cache=options.cache,
             trees={name: (str(inputs), str(outputs))},
             report=report,
@@ -292,16 +294,18 @@ def jit(
     target: str = "host",
     threads: int = 0,
     cache: bool | str | os.PathLike[str] = True,
+    optimize: int = 2,
     static: Sequence[int | str] = (),
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
     Arguments and results are nested containers of arrays (see `pytrees`); numbers are rank-0 arrays (float: f32, int: i32).
-    `static` names arguments, or their positions, whose values (hashable) select the program instead. Also usable as `@jit(...)`.
+    `static` names arguments, or their positions, whose values (hashable) select the program instead. `optimize`: 2
+    everything, 1 no fusion, 0 neither fusion nor simplification (for finding out where a result comes from). Also usable as `@jit(...)`.
     """
     if function is None:
-        return functools.partial(jit, target=target, threads=threads, cache=cache, static=static)
-    return Jitted(function, Options(target, threads, cache), frozenset(static))
+        return functools.partial(jit, target=target, threads=threads, cache=cache, optimize=optimize, static=static)
+    return Jitted(function, Options(target, threads, cache, optimize), frozenset(static))
 
 
 def compile(
@@ -310,11 +314,12 @@ def compile(
     target: str = "host",
     threads: int = 0,
     cache: bool | str | os.PathLike[str] = True,
+    optimize: int = 2,
     keep_ir: bool = False,
     **kwargs: Any,
 ) -> Compiled:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved."""
-    jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache), frozenset())
+    jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache, optimize), frozenset())
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
 
 
