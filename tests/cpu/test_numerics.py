@@ -1,8 +1,10 @@
-"""The rows of NUMERICS for single ops once more: the same tests as for `evaluate`, each op compiled as a program of its own."""
+"""The rows of NUMERICS for single ops once more: the same tests as for `evaluate`, each op compiled as a program of its own, at every setting."""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,18 +23,29 @@ from tests.dialects.test_numerics_mathematics import *  # noqa: F403
 Array = np.ndarray[Any, Any]
 
 
-def compiled(block: Block, op: Operation, arrays: Sequence[Array]) -> Array:
+SETTINGS: dict[str, dict[str, Any]] = {
+    "optimize=0": {"optimize": 0},
+    "optimize=1": {"optimize": 1},
+    "optimize=2": {"optimize": 2},
+    "x86-64": {"target": "cpu:x86-64"},
+}
+"""Name -> options of `compile_module`: as much of the road as each setting runs, and a processor with SSE2 alone."""
+
+
+def compiled(block: Block, op: Operation, arrays: Sequence[Array], **options: Any) -> Array:
     """The op as the body of a function, compiled from nothing and called."""
     block.add_op(op)
     Builder(block).op(ReturnOp, list(op.results))
     module = ModuleOp([new_function("f", block, [result.type for result in op.results])])
-    return compile_module(module, cache=False, threads=1)["f"](*arrays)
+    return compile_module(module, cache=False, threads=1, **options)["f"](*arrays)
 
 
-@pytest.fixture(autouse=True)
-def compiler() -> Iterator[None]:
+@pytest.fixture(autouse=True, params=SETTINGS)
+def compiler(request: pytest.FixtureRequest) -> Iterator[None]:
     """`evaluate` of the rows compiles."""
-    token = build.RUNNER.set(compiled)
+    if platform.machine() not in ("x86_64", "AMD64") and request.param == "x86-64":
+        pytest.skip("a setting of x86-64")
+    token = build.RUNNER.set(partial(compiled, **SETTINGS[request.param]))
     yield
     build.RUNNER.reset(token)
 

@@ -1,7 +1,6 @@
-"""docs/numerics.md, "Derivatives": one test per row, run by the reference evaluator and by the compiled program."""
+"""docs/numerics.md, "Derivatives": one test per row, run by the reference evaluator and compiled at every setting."""
 
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -13,17 +12,20 @@ import gradir as gd
 INF = np.inf
 
 
-@pytest.fixture(params=["evaluated", "compiled"])
-def gradient(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """gradient(f, *args, argnums=0): df/dargs of a scalar function."""
+@pytest.fixture(params=["evaluated", "optimize=0", "optimize=1", "optimize=2"])
+def gradient(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """gradient(f, *args, argnums=0): df/dargs of the sum of a function."""
 
     def take(f: Callable[..., Any], *args: Any, argnums: Any = 0) -> Any:
         arrays = [np.asarray(a, np.float32) if not isinstance(a, np.ndarray) else a for a in args]
-        with gd.eager() if request.param == "evaluated" else nullcontext():
-            out = gd.grad(lambda *xs: gd.sum(f(*xs)), argnums)(*arrays)
-        return gd.tree_map(np.asarray, out)
+        derivative = gd.grad(lambda *xs: gd.sum(f(*xs)), argnums)
+        if request.param == "evaluated":
+            with gd.eager():
+                return gd.tree_map(np.asarray, derivative(*arrays))
+        compiled = gd.jit(derivative, optimize=int(request.param[-1]), cache=False)
+        return gd.tree_map(np.asarray, compiled(*arrays))
 
-    yield take
+    return take
 
 
 def test_where_does_not_poison(gradient: Any) -> None:
