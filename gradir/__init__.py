@@ -45,6 +45,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot", "conv", "reduce_window", "max_pool", "avg_pool"),
     _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot"),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
+    _PYTHON + "effects": ("assert_", "optimization_barrier"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
 }  # fmt: skip
 _HOME = {name: home for home, names in HOMES.items() for name in names}

@@ -11,8 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from gradir.autodiff.tensors import TensorBuilder
 
 Contribution: TypeAlias = "SSAValue | Callable[[], SSAValue] | None"
-VjpRule: TypeAlias = "Callable[[TensorBuilder, Any, SSAValue], Sequence[Contribution]]"
-"""`rule(t, op, ct)`: one contribution per operand of `op`, an op of one result whose cotangent is `ct`.
+VjpRule: TypeAlias = "Callable[[TensorBuilder, Any, Any], Sequence[Contribution]]"
+"""`rule(t, op, ct)`: one contribution per operand of `op`, whose result has the cotangent `ct`. For an op of several results `ct` is the
+tuple of their cotangents, None where nothing arrived.
 
 None means "no derivative"; a callable is built only if that operand is active.
 """
@@ -32,6 +33,7 @@ _FAMILIES = (
     "indexing",
     "creation",
     "composite",
+    "effects",
 )
 
 

@@ -19,6 +19,10 @@ ALIASES = (tensor.ExtractSliceOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp, 
 """Ops whose result lies in the memory of their first operand."""
 
 
+BARRIER = "gradir.barrier"
+"""Attribute of the casts that an `nd.optimization_barrier` became: its number. They stay, and come after what all of them read."""
+
+
 @dataclass
 class Dependences:
     """The graph over the ops of one block, in the order of the text. `place` numbers them."""

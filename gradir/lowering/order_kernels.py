@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator
@@ -19,7 +19,7 @@ from xdsl.traits import IsTerminator
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.upstream import arith, func, linalg, tensor
 from gradir.ir.passes import Pass, PassContext
-from gradir.lowering.dependences import overwritten, readers, used_values
+from gradir.lowering.dependences import BARRIER, overwritten, readers, used_values
 from gradir.lowering.live_bytes import LiveBytes, peak_bytes
 
 WINDOW = 2000
@@ -77,9 +77,13 @@ class _Graph:
         self.needs: dict[Operation, dict[Operation, None]] = {}
         self._place = {op: i for i, op in enumerate(order)}
         effect: Operation | None = None
+        barriers = _barriers(order)
         for op in order:
             owners = {v.owner: None for v in used_values(op)}
             self.needs[op] = {owner: None for owner in owners if isinstance(owner, Operation) and owner in self._place}
+            for owner in barriers.get(op, ()):
+                if owner in self._place and self._place[owner] < self._place[op]:
+                    self.needs[op][owner] = None
             if has_effects(op, kernels):
                 if effect is not None:
                     self.needs[op][effect] = None
@@ -148,6 +152,15 @@ class _Graph:
             for ready in changed:
                 heappush(heap, (lives.delta(ready), self._place[ready]))
         return result
+
+
+def _barriers(order: Sequence[Operation]) -> dict[Operation, list[Any]]:
+    """Each part of a barrier, and what all parts of it read."""
+    groups: dict[Any, list[Operation]] = {}
+    for op in order:
+        if BARRIER in op.attributes:
+            groups.setdefault(op.attributes[BARRIER], []).append(op)
+    return {op: [value.owner for part in group for value in part.operands] for group in groups.values() for op in group}
 
 
 def has_effects(op: Operation, kernels: frozenset[str]) -> bool:

@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from gradir.dialects import nd
+from gradir.errors import GradirError
+from gradir.ir.passes import function_name, location_text
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.memory import sizes_of
 from gradir.reference.sizes import two_sizes
@@ -55,6 +57,27 @@ def _moved(machine: Machine, op: Any, *values: Value) -> Value:
 
 
 evaluates(*_OPERATORS)(_plain)
+
+
+@evaluates(nd.AssertOp)
+def _assert(machine: Machine, op: nd.AssertOp, condition: Value) -> None:
+    if not bool(whole(machine, op, condition)):
+        raise GradirError(
+            op.message.data,
+            part="runtime",
+            code="RT020",
+            op=op.name,
+            function=function_name(op),
+            location=location_text(op.location),
+            expected="the asserted condition",
+            found="false",
+            hint="check the inputs of this call",
+        )
+
+
+@evaluates(nd.OptimizationBarrierOp)
+def _barrier(_machine: Machine, _op: nd.OptimizationBarrierOp, *values: Value) -> Value:
+    return values
 
 
 @evaluates(nd.EmptyOp)

@@ -23,11 +23,12 @@ def run(module: Operation, inputs: tuple[np.ndarray[Any, Any], ...]) -> list[np.
     for op in function.body.block.ops:
         if op.name == "func.return":
             return [values[v] for v in op.operands]
-        if op.name == "nd.bind":
+        if op.name.startswith("nd.") and not op.results:
             continue
         if not op.name.startswith("nd.") or op.name == "nd.symbol":
             return None
-        values[op.results[0]] = op.evaluate(*(values[v] for v in op.operands))
+        found = op.evaluate(*(values[v] for v in op.operands))
+        values.update(zip(op.results, found if isinstance(found, tuple) else (found,), strict=True))
     return None
 
 

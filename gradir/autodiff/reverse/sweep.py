@@ -107,12 +107,13 @@ class Sweep:
 
     def record(self, op: Operation, rule: VjpRule) -> None:
         """Reverse `op`, already in place, by `rule`."""
-        (result,) = op.results
+        results = op.results
 
         def reverse(cts: Cotangents) -> None:
-            ct = cts.get(result)
-            if ct is None:
+            found = tuple(cts.get(result) for result in results)
+            if all(ct is None for ct in found):
                 return
+            ct: Any = found[0] if len(found) == 1 else found
             cts.builder.loc = op.location
             if isinstance(op, nd.IndexAtOp):
                 cts.add_at(op.operand, op.at, op.number("dim"), ct)

@@ -11,6 +11,7 @@ from gradir.dialects.nd import (
     convolution,
     creation,
     cumulative,
+    effects,
     elementwise,
     indexing,
     mathematics,
@@ -32,6 +33,7 @@ from gradir.dialects.nd.contraction import DotGeneralOp
 from gradir.dialects.nd.convolution import ConvGeneralOp, ReduceWindowOp, SelectAndScatterOp, WindowKind, WindowKindAttr
 from gradir.dialects.nd.creation import BindOp, ConstantOp, EmptyOp, IotaOp, SymbolOp
 from gradir.dialects.nd.cumulative import CummaxOp, CumminOp, CumprodOp, CumsumOp, Cumulative
+from gradir.dialects.nd.effects import AssertOp, OptimizationBarrierOp
 from gradir.dialects.nd.elementwise import (
     AbsOp,
     AddOp,
@@ -121,6 +123,7 @@ FAMILIES = {
     "indexing": indexing.OPS,
     "creation": creation.OPS,
     "composite": composite.OPS,
+    "effects": effects.OPS,
 }
 
 Nd = Dialect("nd", [op for ops in FAMILIES.values() for op in ops], [DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()])
@@ -136,6 +139,7 @@ __all__ = [
     "ArgminOp",
     "AsinOp",
     "AsinhOp",
+    "AssertOp",
     "Atan2Op",
     "AtanOp",
     "AtanhOp",
@@ -196,6 +200,7 @@ __all__ = [
     "NdOp",
     "NegOp",
     "NotOp",
+    "OptimizationBarrierOp",
     "OrOp",
     "PadOp",
     "PopcntOp",

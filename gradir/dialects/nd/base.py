@@ -25,11 +25,9 @@ from gradir.dialects.types import ints
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
     from gradir.ir.builder import Builder
 
-    Array = NDArray[Any]
 
 I64_ARRAY = DenseArrayBase.constr(i64)
 I64 = IntegerAttr.constr(type=i64)
@@ -83,8 +81,8 @@ class NdOp(IRDLOperation):
         """The number of an integer property."""
         return cast("IntegerAttr[Any]", self.properties[prop]).value.data
 
-    def evaluate(self, *arrays: Any) -> Array:
-        """The op's definition: the result for these operand values, which it never changes."""
+    def evaluate(self, *arrays: Any) -> Any:
+        """The op's definition: the result (a tuple of several) for these operand values, which it never changes."""
         return import_module("gradir.dialects.nd.meaning").evaluate(self, arrays)
 
     @classmethod

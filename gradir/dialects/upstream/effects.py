@@ -57,6 +57,7 @@ _TABLE: dict[str, Effects] = {
     "bufferization.clone": Effects.READ | Effects.ALLOCATE,
     "bufferization.alloc_tensor": Effects.NOTHING,
     "cf.assert": Effects.ORDER,
+    "nd.assert": Effects.ORDER,
     "gpu.barrier": Effects.ORDER,
 }
 

@@ -169,28 +169,38 @@ def _encloses(outer: FunctionTrace | None, inner: FunctionTrace | None) -> bool:
 
 def apply(kind: type[Operation], operands: Sequence[Array], result: TensorType, /, **properties: Attribute) -> Array:
     """One op of one tensor result in the current mode."""
+    return apply_several(kind, operands, [result], **properties)[0]
+
+
+def apply_several(
+    kind: type[Operation], operands: Sequence[Array], results: Sequence[TensorType], /, **properties: Attribute
+) -> list[Array]:
+    """One op in the current mode; its results."""
     if STATE.function is None:
-        return array_module.Array(result, concrete=evaluate(kind, operands, result, properties))
+        values = evaluate(kind, operands, results, properties)
+        return [array_module.Array(result, concrete=value) for result, value in zip(results, values)]
     function, builder = current()
     builder.loc = python_location()
-    value = builder(kind, [ssa(x) for x in operands], [result], properties)
-    concrete = None
+    made = builder.op(kind, [ssa(x) for x in operands], results, properties)
+    concrete: Sequence[Any] = [None] * len(results)
     if function.recording and all(x.concrete is not None for x in operands):
-        concrete = evaluate(kind, operands, result, properties)
-    return array_module.Array(result, value, function, concrete)
+        concrete = evaluate(kind, operands, results, properties)
+    return [array_module.Array(result, value, function, known) for result, value, known in zip(results, made.results, concrete)]
 
 
 def evaluate(
-    kind: type[Operation], operands: Sequence[Array], result: TensorType, properties: dict[str, Attribute]
-) -> np.ndarray[Any, Any]:
+    kind: type[Operation], operands: Sequence[Array], results: Sequence[TensorType], properties: dict[str, Attribute]
+) -> list[np.ndarray[Any, Any]]:
     """The op's own meaning on concrete values."""
     block = Block(arg_types=[x.type for x in operands])
-    op: Any = kind.create(operands=list(block.args), result_types=[result], properties=properties)
+    op: Any = kind.create(operands=list(block.args), result_types=results, properties=properties)
     try:
         op.verify_()
     except VerifyException as error:
         raise user_error(str(error), code="GR011", op=op.name, found=", ".join(str(x.type) for x in operands)) from None
-    return np.asarray(op.evaluate(*(x.concrete for x in operands)), numpy_dtype(result.element_type))
+    found = op.evaluate(*(x.concrete for x in operands))
+    values = found if len(results) > 1 else (found,)
+    return [np.asarray(value, numpy_dtype(result.element_type)) for result, value in zip(results, values)]
 
 
 def constant(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
@@ -221,6 +231,7 @@ __all__ = [
     "FunctionTrace",
     "ModuleTrace",
     "apply",
+    "apply_several",
     "argument",
     "constant",
     "current",

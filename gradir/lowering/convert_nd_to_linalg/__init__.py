@@ -20,6 +20,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     convolution,
     creation,
     cumulative,
+    effects,
     elementwise,
     indexing,
     mathematics,
@@ -32,7 +33,19 @@ from gradir.lowering.convert_nd_to_linalg.rules import RULES, lowers
 from gradir.lowering.convert_nd_to_linalg.templates import Templates
 from gradir.lowering.convert_nd_to_linalg.views import View
 
-FAMILIES = (elementwise, mathematics, reduction, cumulative, contraction, convolution, select_and_scatter, shape, indexing, creation)
+FAMILIES = (
+    elementwise,
+    mathematics,
+    reduction,
+    cumulative,
+    contraction,
+    convolution,
+    select_and_scatter,
+    shape,
+    indexing,
+    creation,
+    effects,
+)
 
 
 @dataclass(frozen=True)

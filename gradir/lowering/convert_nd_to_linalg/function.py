@@ -204,7 +204,10 @@ class Lowering:
             rule = RULES.get(type(op))
             if rule is not None:
                 value = rule(self, op)
-                if value is not None:
+                if isinstance(value, tuple):
+                    for result, one in zip(op.results, value, strict=True):
+                        self._define(result, one)
+                elif value is not None:
                     self._define(op.results[0], value)
             elif op.dialect_name() in COPIED_DIALECTS:
                 self.copy(op)

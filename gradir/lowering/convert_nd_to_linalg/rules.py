@@ -1,6 +1,7 @@
 """The table of lowering rules: `@lowers(nd.AddOp)` on a function `(lowering, op) -> View | SSAValue`.
 
-A rule returns the value of the op's one result: a view (which may never reach memory) or a scalar. Plugins add rows the same way.
+A rule returns the value of the op's one result: a view (which may never reach memory) or a scalar; of several results a tuple.
+Plugins add rows the same way.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gradir.lowering.convert_nd_to_linalg.views import View
 if TYPE_CHECKING:
     from gradir.lowering.convert_nd_to_linalg.function import Lowering
 
-Rule: TypeAlias = "Callable[[Lowering, Any], View | SSAValue | None]"
+Rule: TypeAlias = "Callable[[Lowering, Any], View | SSAValue | tuple[View, ...] | None]"
 
 RULES: dict[type[Operation], Rule] = {}
 """Filled at import by the family modules."""

@@ -28,6 +28,7 @@ class Templates:
         self.functions: list[func.FuncOp] = []
         self._names: dict[Any, str] = {}
         self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
 
     def call(
         self, builder: Builder, name: str, key: Any, operands: Sequence[SSAValue], destination: SSAValue, body: TemplateBody
@@ -40,6 +41,12 @@ class Templates:
             symbol = self._names[identity] = self._fresh(name)
             self.functions.append(self._build(symbol, types, body, builder))
         return builder(func.CallOp, (*operands, destination), (destination.type,), {"callee": SymbolRefAttr(symbol)})
+
+    def number(self, what: str) -> int:
+        """0, 1, 2, ...: numbers of `what` that no two functions of the module share."""
+        number = self._numbers.get(what, 0)
+        self._numbers[what] = number + 1
+        return number
 
     def _fresh(self, name: str) -> str:
         count = 0

@@ -9,13 +9,16 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import tensor
+from gradir.lowering.dependences import BARRIER
 from gradir.lowering.folds.table import Folder, Rule
 
 Values = Sequence[SSAValue] | None
 
 
 def fold_cast(op: Any, _: Folder) -> Values:
-    """cast x : t to t -> x."""
+    """cast x : t to t -> x, unless it is a barrier."""
+    if BARRIER in op.attributes:
+        return None
     return [op.source] if op.source.type == op.results[0].type else None
 
 

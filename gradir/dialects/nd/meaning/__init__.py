@@ -44,10 +44,19 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def evaluate(op: NdOp, operands: tuple[Any, ...]) -> NDArray[Any]:
-    """The op's result for these operand values, as an array of the result's dtype that shares no memory with them when it was computed."""
+def evaluate(op: NdOp, operands: tuple[Any, ...]) -> Any:
+    """The op's result for these operand values, as an array of the result's dtype that shares no memory with them when it was computed.
+
+    A tuple of arrays for an op of several results.
+    """
     with np.errstate(all="ignore"):
-        result = np.asarray(EVALUATE[op.name](op, *map(np.asarray, operands)))
-    dtype = numpy_dtype(element_of(op.results[0]))
+        found = EVALUATE[op.name](op, *map(np.asarray, operands))
+    if len(op.results) == 1:
+        return _checked(op, 0, found)
+    return tuple(_checked(op, k, array) for k, array in enumerate(found))
+
+
+def _checked(op: NdOp, position: int, found: Any) -> NDArray[Any]:
+    result, dtype = np.asarray(found), numpy_dtype(element_of(op.results[position]))
     assert result.dtype == dtype, f"{op.name}: computed {result.dtype}, declared {dtype}"
     return result

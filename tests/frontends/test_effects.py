@@ -1,0 +1,98 @@
+"""Assertions and barriers from Python: where they stop, how often they are checked, what they keep apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradir as gd
+from gradir.ir.text import print_module
+from gradir.reference import run
+
+
+def below(x):
+    gd.assert_(x < 5, "every element must be below 5")
+    return gd.sum(gd.fori_loop(0, 3, step, x))
+
+
+def step(_i, state):
+    gd.assert_(gd.sum(state) < 20, "the sum must stay below 20")
+    return state * 2
+
+
+GOOD = np.ones(3, np.float32)
+LARGE = np.array([1, 9, 1], np.float32)
+GROWS = np.full(3, 4, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "message", "line"), [(LARGE, "every element must be below 5", 14), (GROWS, "the sum must stay below 20", 19)]
+)
+def test_a_false_condition_stops_with_message_and_line(x: np.ndarray, message: str, line: int) -> None:
+    compiled = gd.jit(below)
+    assert compiled(GOOD) == 24
+    with pytest.raises(gd.GradirError) as caught:
+        compiled(x)
+    error = caught.value
+    assert (error.part, error.code, error.message) == ("runtime", "RT020", message)
+    assert f"test_effects.py:{line}:" in error.location
+
+
+def test_the_reference_evaluator_says_the_same() -> None:
+    module = gd.jit(below).lower(GOOD)
+    assert print_module(module).count("nd.assert") == 2
+    with pytest.raises(gd.GradirError) as caught:
+        run(module, "below", [LARGE])
+    error = caught.value
+    assert (error.part, error.code, error.message) == ("runtime", "RT020", "every element must be below 5")
+    assert "test_effects.py:14:" in error.location
+
+
+def test_eager_and_gradients_stop_too() -> None:
+    with gd.eager(), pytest.raises(gd.GradirError, match="the sum must stay"):
+        below(GROWS)
+    value, gradient = gd.jit(gd.value_and_grad(below))(GOOD)
+    assert value == 24
+    assert gradient.tolist() == [8, 8, 8]
+    with pytest.raises(gd.GradirError, match="every element"):
+        gd.jit(gd.grad(below))(LARGE)
+
+
+def test_in_a_branch_only_when_taken() -> None:
+    def guarded(x, flag):
+        def strict(v):
+            gd.assert_(gd.max(v) < 5, "strict")
+            return v
+
+        return gd.cond(flag, strict, lambda v: v, x)
+
+    compiled = gd.jit(guarded)
+    assert compiled(LARGE, np.array(False)).tolist() == [1, 9, 1]
+    with pytest.raises(gd.GradirError, match="strict"):
+        compiled(LARGE, np.array(True))
+
+
+def test_unused_work_goes_and_the_assertion_stays() -> None:
+    def f(x):
+        gd.assert_(gd.sum(gd.exp(x)) > 0, "positive")
+        return x
+
+    with pytest.raises(gd.GradirError, match="positive"):
+        gd.jit(f)(np.array([np.nan], np.float32))
+
+
+def test_a_message_is_needed() -> None:
+    with pytest.raises(gd.GradirError, match="needs a message"):
+        gd.assert_(True, "")
+
+
+def test_barrier_is_the_identity_with_an_identity_derivative() -> None:
+    def f(x, y):
+        a, b = gd.optimization_barrier((x * 2, y))
+        return gd.sum(a * b + gd.exp(gd.optimization_barrier(a)))
+
+    x, y = np.array([0.5, -1], np.float32), np.array([3, 4], np.float32)
+    value, (dx, dy) = gd.jit(gd.value_and_grad(f, argnums=(0, 1)))(x, y)
+    np.testing.assert_allclose(value, np.sum(2 * x * y + np.exp(2 * x)), rtol=1e-6)
+    np.testing.assert_allclose(dx, 2 * y + 2 * np.exp(2 * x), rtol=1e-6)
+    np.testing.assert_allclose(dy, 2 * x, rtol=1e-6)
