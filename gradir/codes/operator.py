@@ -48,6 +48,13 @@ OPERATOR: dict[str, Code] = {
         next_step="set the target to cuda before lowering (`--target=cuda`). Otherwise report it: the file that the error "
         "names holds the text.",
     ),
+    "OP045": operator(
+        "no such setting of floating-point arithmetic",
+        meaning="The attribute `gradir.fastmath` of a function is `none` (what docs/numerics.md says) or `fast` (reassociation, "
+        "reciprocals, no care for NaN and infinity).",
+        cause="a misspelt setting.",
+        next_step='write `gradir.fastmath = "fast"`, or remove the attribute.',
+    ),
     "OP100": operator(
         "no meaning here",
         meaning="The reference evaluator has no meaning for this op at this place, or no values of this type.",

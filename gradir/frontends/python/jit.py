@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.compile import compile_module
@@ -47,12 +48,13 @@ class Spec:
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile: `target` (host, or a `#target` name), `threads` (0: all), `cache` (True, False, a path), `optimize` (0, 1, 2)."""
+    """How to compile: `jit` explains each."""
 
     target: str = "host"
     threads: int = 0
     cache: bool | str | os.PathLike[str] = True
     optimize: int = 2
+    fastmath: str = "none"
 
 
 @dataclass
@@ -185,6 +187,8 @@ class Jitted:
         traced = trace_function(
             trace, self._bound(fixed, len(args)), [_placeholder(x) for x in leaves], structure, private=False, names=names
         )
+        if self.options.fastmath != "none":
+            _function(trace.module, traced.name).attributes["gradir.fastmath"] = StringAttr(self.options.fastmath)
         return trace.module, traced.name, structure, traced.structure
 
     def _compile(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], *, keep_ir: bool = False) -> Compiled:
@@ -295,17 +299,20 @@ def jit(
     threads: int = 0,
     cache: bool | str | os.PathLike[str] = True,
     optimize: int = 2,
+    fastmath: str = "none",
     static: Sequence[int | str] = (),
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
     Arguments and results are nested containers of arrays (see `pytrees`); numbers are rank-0 arrays (float: f32, int: i32).
+    `target`: host, or the name of a `#target`. `threads`: how many may work (0: all). `cache`: True, False or a directory.
     `static` names arguments, or their positions, whose values (hashable) select the program instead. `optimize`: 2
-    everything, 1 no fusion, 0 neither fusion nor simplification (for finding out where a result comes from). Also usable as `@jit(...)`.
+    everything, 1 no fusion, 0 neither fusion nor simplification (for finding out where a result comes from). `fastmath="fast"` allows to
+    reassociate float arithmetic and to take no care of NaN and infinity. Also usable as `@jit(...)`.
     """
     if function is None:
-        return functools.partial(jit, target=target, threads=threads, cache=cache, optimize=optimize, static=static)
-    return Jitted(function, Options(target, threads, cache, optimize), frozenset(static))
+        return functools.partial(jit, target=target, threads=threads, cache=cache, optimize=optimize, fastmath=fastmath, static=static)
+    return Jitted(function, Options(target, threads, cache, optimize, fastmath), frozenset(static))
 
 
 def compile(
@@ -321,6 +328,10 @@ def compile(
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved."""
     jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache, optimize), frozenset())
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
+
+
+def _function(module: ModuleOp, name: str) -> FuncOp:
+    return next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
 
 
 def bundle(

@@ -28,6 +28,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     select_and_scatter,
     shape,
 )
+from gradir.lowering.convert_nd_to_linalg.fast_math import mark_fast_math
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.rules import RULES, lowers
 from gradir.lowering.convert_nd_to_linalg.templates import Templates
@@ -72,7 +73,9 @@ class ConvertNdToLinalg(Pass):
         for function in functions:
             if KERNEL_ATTRIBUTE in function.attributes or not function.body.blocks:
                 continue
-            block.insert_op_before(Lowering(function, templates).run(), function)
+            lowered = Lowering(function, templates).run()
+            mark_fast_math(lowered)
+            block.insert_op_before(lowered, function)
             function.detach()
         first = block.first_op
         for template in templates.functions:
