@@ -15,7 +15,7 @@ from pathlib import Path
 import lit.formats
 
 TESTS = Path(__file__).resolve().parent
-TOOLS = ("gradir", "gradir-opt", "gradir-translate", "gradir-run", "filecheck")
+TOOLS = ("gradir", "gradir-opt", "gradir-translate", "gradir-run", "gradir-reduce", "filecheck")
 SHIM = """#!{python} -ISE
 # A command of one test: hand arguments, environment and the standard streams to the server, wait for the exit code.
 import os, sys

@@ -25,6 +25,7 @@ TOOLS = {
     "gradir-opt": "gradir.tools.opt:run",
     "gradir-translate": "gradir.tools.translate:run",
     "gradir-run": "gradir.tools.run:run",
+    "gradir-reduce": "gradir.tools.reduce.command:run",
 }
 
 

@@ -149,6 +149,12 @@ GRAPH: dict[str, Code] = {
         cause="a declaration without a body, or text with `cf.br` and blocks of its own.",
         next_step="define the function in the module; write branches and loops with `scf.if`, `scf.for` or `scf.while`.",
     ),
+    "GR070": graph(
+        "there is nothing to reduce",
+        meaning="`gradir-reduce` keeps what makes the test fail, and the test passes on the unchanged file.",
+        cause="a command that does not read the file, relative paths in the command, or another status than the one expected.",
+        next_step="run the test by hand on the file and look at its exit status: by default any but 0 counts as a failure.",
+    ),
     "GR103": graph(
         "not an array",
         meaning="A traced function met a value that no tensor can hold. Arrays have elements bool, int8 to int64, uint8 to uint64, "
@@ -222,5 +228,11 @@ GRAPH: dict[str, Code] = {
         meaning="The program in another format holds ops, types or attributes that level 1 cannot express yet; `found` lists all of them.",
         cause="complex numbers, sorting, random bits and other rows that docs/status/stablehlo.md marks as unsupported.",
         next_step="compute that part outside of the imported function, or express it by supported ops before exporting.",
+    ),
+    "GR121": graph(
+        "no counterpart in StableHLO",
+        meaning="The program holds ops or types that StableHLO cannot express, or that the exporter does not write; `found` lists all of them.",
+        cause="sizes that are known only when the program runs, ops of lower levels, or a row without StableHLO in docs/ops.md.",
+        next_step="export the program at level 1, with the sizes filled in, or without that part.",
     ),
 }

@@ -20,6 +20,7 @@ TOOLS = {
     "opt": ("gradir.tools.opt:run", "run passes on MLIR text (gradir-opt)"),
     "translate": ("gradir.tools.translate:run", "machine code from MLIR text (gradir-translate)"),
     "run": ("gradir.tools.run:run", "run a function on given arrays (gradir-run)"),
+    "reduce": ("gradir.tools.reduce.command:run", "shrink a module while a command fails on it (gradir-reduce)"),
 }
 
 USAGE_TEXT = """usage: gradir COMMAND ...
