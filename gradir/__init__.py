@@ -15,7 +15,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "transforms": ("grad", "value_and_grad", "vjp"),
     _PYTHON + "eager": ("eager",),
     _PYTHON + "arrays": ("Array",),
-    _PYTHON + "control": ("cond", "fori_loop", "while_loop", "scan"),
+    _PYTHON + "control": ("cond", "switch", "fori_loop", "while_loop", "scan"),
     _PYTHON + "pytrees": ("tree_map",),
     _PYTHON + "dtypes": (
         "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",

@@ -1,7 +1,7 @@
-"""`scf.if` in reverse: each branch returns its residuals, the other one an `nd.empty` that nobody reads.
+"""`scf.if` and `scf.index_switch` in reverse: each branch returns its residuals, the others an `nd.empty` that nobody reads.
 
-The backward `if` takes the accumulators of captured values and yields them on, so that a branch that contributes nothing
-costs nothing.
+The backward op has the same condition; it takes the accumulators of captured values and yields them on, so that a branch that
+contributes nothing costs nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gradir.ir.structure import block_of
 
 @dataclass
 class Branch:
-    """One region of the primal `if`: its copy, what it yields, and its backward block."""
+    """One region of the primal op: its copy, what it yields, and its backward block."""
 
     forward: Block
     sweep: Sweep
@@ -38,10 +38,11 @@ class Branch:
 
 
 @structured(scf.IfOp)
-def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
-    """Copy both branches with their residuals; record the `if` that runs them backwards."""
+@structured(scf.IndexSwitchOp)
+def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
+    """Copy the branches with their residuals; record the op that runs them backwards."""
     unit = sweep.unit
-    condition = sweep.value(op.cond)
+    condition = sweep.value(op.operands[0])
     copies: list[tuple[Block, Sweep, list[SSAValue]]] = []
     for region in op.regions:
         forward = Block()
@@ -79,22 +80,22 @@ def forward_if(sweep: Sweep, op: scf.IfOp) -> None:
         branch.sweep.builder.op(
             scf.YieldOp, [*branch.yields, *(extra[k] if k in extra else _unread(fill, kind) for k, kind in enumerate(slots))]
         )
-    new = sweep.builder.op(scf.IfOp, [condition], [*(r.type for r in op.results), *slots], regions=[Region(b.forward) for b in branches])
+    results = [*(r.type for r in op.results), *slots]
+    new = sweep.builder.op(type(op), [condition], results, op.properties, regions=[Region(b.forward) for b in branches])
     unit.bind(op.results, new.results)
-    results = new.results[: len(op.results)]
+    outputs = new.results[: len(op.results)]
     saved = new.results[len(op.results) :]
 
     def reverse(outer: Cotangents) -> None:
-        if all(outer.get(results[k]) is None for k in on):
+        if all(outer.get(outputs[k]) is None for k in on):
             return
         outer.builder.loc = op.location
-        given = [outer.get_or_zeros(results[k]) for k in on] + [outer.accumulator(v) for v in captured]
+        given = [outer.get_or_zeros(outputs[k]) for k in on] + [outer.accumulator(v) for v in captured]
         for branch in branches:
             _open(branch, given, saved, op)
-        reversed_if = outer.builder.op(
-            scf.IfOp, [condition], [v.type for v in given[len(on) :]], regions=[Region(b.backward) for b in branches]
-        )
-        for v, ct in zip(captured, reversed_if.results):
+        kinds = [v.type for v in given[len(on) :]]
+        backward = outer.builder.op(type(op), [condition], kinds, op.properties, regions=[Region(b.backward) for b in branches])
+        for v, ct in zip(captured, backward.results):
             outer.set(v, ct)
 
     sweep.tape.append(reverse)
@@ -110,7 +111,7 @@ def _slot(slots: list[Attribute], taken: list[int], kind: Attribute) -> int:
 
 
 def _unread(builder: Builder, kind: Attribute) -> SSAValue:
-    """A placeholder for a residual of the other branch."""
+    """A placeholder for a residual of another branch."""
     if isinstance(kind, TensorType):
         return builder(nd.EmptyOp, TensorBuilder(builder).sizes(shape_of(kind)), [kind])
     number = kind if isinstance(kind, IntegerType | IndexType) else None

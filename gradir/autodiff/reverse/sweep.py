@@ -178,7 +178,7 @@ def refuse_while(sweep: Sweep, op: Operation) -> None:
     )
 
 
-STRUCTURED: dict[type[Operation], Callable[[Sweep, Any], None]] = {scf.WhileOp: refuse_while, scf.IndexSwitchOp: refuse_while}
+STRUCTURED: dict[type[Operation], Callable[[Sweep, Any], None]] = {scf.WhileOp: refuse_while}
 """Filled by `loops`, `branches` and `calls`; `func.CallOp` included."""
 
 

@@ -1,4 +1,4 @@
-"""Control flow on values: `cond`, `fori_loop`, `while_loop`, `scan` become `scf` regions, whose size does not depend on trip
+"""Control flow on values: `cond`, `switch`, `fori_loop`, `while_loop`, `scan` become `scf` regions, whose size does not depend on trip
 counts. Under `gradir.eager()` they are ordinary Python.
 
 A body sees arrays of the enclosing function directly; what it returns must keep the structure, shapes and types of its state.
@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.types import shape_of, tensor
 from gradir.dialects.upstream import arith, scf, tensor as upstream_tensor
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.elementwise import minimum
+from gradir.frontends.python.operands import as_array, astype
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.shape import stack
 from gradir.frontends.python.sizes import whole
@@ -38,16 +39,10 @@ def _to_index(x: Any) -> SSAValue:
     if x.ndim != 0 or x.dtype.kind not in "iu":
         raise user_error("a loop bound must be a rank-0 integer", code="GR106", op="scf.for", expected="an integer", found=str(x.type))
     _, builder = current()
-    value = ssa(x)
+    value = ssa(astype(x, np.int64) if x.dtype.kind == "u" else x)  # index arithmetic is signless
     assert isinstance(value.type, TensorType)
-    elem = value.type.element_type
-    scalar = builder(upstream_tensor.ExtractOp, [value], [_signless(elem)])
-    cast = arith.IndexCastUIOp if x.dtype.kind == "u" else arith.IndexCastOp
-    return builder(cast, [scalar], [INDEX])
-
-
-def _signless(elem: Attribute) -> Attribute:
-    return IntegerType(elem.width.data) if isinstance(elem, IntegerType) else elem
+    scalar = builder(upstream_tensor.ExtractOp, [value], [value.type.element_type])
+    return builder(arith.IndexCastOp, [scalar], [INDEX])
 
 
 def _from_index(value: SSAValue) -> Array:
@@ -113,6 +108,38 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     kinds = [x.type for x in branches[0][1]]
     new = builder.op(scf.IfOp, [flag], kinds, regions=[Region(b) for b, _, _ in branches])
     return unflatten(branches[0][2], _wrap(new.results))
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """`branches[index](*operands)`, index clamped to 0 .. len-1 as in `jax.lax.switch`; only the branch taken runs"""
+    last = len(branches) - 1
+    if last < 0:
+        raise user_error("switch: no branches", code="GR106", op="scf.index_switch", expected="at least one", found="none")
+    function = STATE.function
+    if not isinstance(index, Array) or function is None or function.recording:
+        return branches[min(max(whole("the index of a switch", index), 0), last)](*operands)
+    _, builder = current()
+    builder.loc = at = python_location()
+    if not last:
+        return branches[0](*operands)
+    if index.dtype.kind == "u" and last <= np.iinfo(index.dtype).max:
+        index = minimum(index, last)
+    chosen = builder(arith.MaxSIOp, [_to_index(index), _index(0)], [INDEX])
+    made: list[tuple[Block, list[Array], Structure]] = []
+    for number, branch in enumerate(branches):
+        block = Block()
+        with into(function, block):
+            outputs, structure = _arrays(branch(*operands))
+            if made:
+                outputs = _check("switch", f"branch {number}", (outputs, structure), [x.type for x in made[0][1]], made[0][2])
+            current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
+        made.append((block, outputs, structure))
+    builder.loc = at
+    kinds = [x.type for x in made[0][1]]
+    *listed, default = (Region(block) for block, _, _ in made)  # what is too large takes the last branch
+    cases = {"cases": DenseArrayBase.from_list(i64, list(range(last)))}
+    new = builder.op(scf.IndexSwitchOp, [chosen], kinds, cases, regions=[default, *listed])
+    return unflatten(made[0][2], _wrap(new.results))
 
 
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
