@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from gradir.autodiff.registry import SKIPPED
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad
+from gradir.dialects.nd.regions import RegionOp
 from gradir.dialects.upstream import func, scf
 
 TERMINATORS = (func.ReturnOp, scf.YieldOp, scf.ConditionOp)
@@ -79,7 +80,7 @@ class Activity:
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._forward_loop(op)
-            elif op.regions:
+            elif op.regions and not isinstance(op, RegionOp):
                 for region in op.regions:
                     for inner in region.blocks:
                         self._forward(inner)
@@ -114,7 +115,7 @@ class Activity:
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._backward_loop(op)
-            elif op.regions:
+            elif op.regions and not isinstance(op, RegionOp):
                 for region in op.regions:
                     for inner in region.blocks:
                         if inner.last_op is not None:

@@ -33,6 +33,7 @@ _FAMILIES = (
     "indexing",
     "creation",
     "composite",
+    "sorting",
     "effects",
 )
 

@@ -60,6 +60,8 @@ def _section(op: OpClass, row: dict[str, Cell]) -> list[str]:
     lines = ["", f"### {op.name}", "", inspect.getdoc(op) or "", ""]
     lines += [f"No {facet}: {cell.reason}." for facet, cell in row.items() if not cell.present and cell.reason]
     samples: Sequence[Sample] = samples_of(op)
+    if not samples:
+        return lines
     names = ", ".join(sample.name for sample in samples)
     example = next(line.strip() for line in samples[0].text.splitlines() if op.name in line)
     return [*lines, "", "```mlir", example, "```", "", f"Samples: {names}."]

@@ -16,7 +16,9 @@ from gradir.dialects.nd import (
     indexing,
     mathematics,
     reduction,
+    regions,
     shape,
+    sorting,
 )
 from gradir.dialects.nd.base import NdOp, Sample, emit
 from gradir.dialects.nd.comparison import ClampOp, CompareOp, Direction, DirectionAttr, SelectOp
@@ -109,8 +111,10 @@ from gradir.dialects.nd.reduction import (
     ReduceProdOp,
     ReduceSumOp,
 )
+from gradir.dialects.nd.regions import RegionOp, YieldOp
 from gradir.dialects.nd.resource import ResourceAttr, ResourceStorage
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
+from gradir.dialects.nd.sorting import SortOp, TopKOp
 
 FAMILIES = {
     "elementwise": elementwise.OPS,
@@ -123,6 +127,8 @@ FAMILIES = {
     "indexing": indexing.OPS,
     "creation": creation.OPS,
     "composite": composite.OPS,
+    "sorting": sorting.OPS,
+    "regions": regions.OPS,
     "effects": effects.OPS,
 }
 
@@ -213,6 +219,7 @@ __all__ = [
     "ReduceProdOp",
     "ReduceSumOp",
     "ReduceWindowOp",
+    "RegionOp",
     "ReluOp",
     "RemOp",
     "ReshapeOp",
@@ -234,11 +241,13 @@ __all__ = [
     "SinhOp",
     "SliceOp",
     "SoftmaxOp",
+    "SortOp",
     "SqrtOp",
     "SubOp",
     "SymbolOp",
     "TanOp",
     "TanhOp",
+    "TopKOp",
     "TransposeOp",
     "TruncOp",
     "Unary",
@@ -246,5 +255,6 @@ __all__ = [
     "WindowKind",
     "WindowKindAttr",
     "XorOp",
+    "YieldOp",
     "emit",
 ]

@@ -27,6 +27,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     reduction,
     select_and_scatter,
     shape,
+    sorting,
 )
 from gradir.lowering.convert_nd_to_linalg.fast_math import mark_fast_math
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
@@ -35,6 +36,7 @@ from gradir.lowering.convert_nd_to_linalg.templates import Templates
 from gradir.lowering.convert_nd_to_linalg.views import View
 
 FAMILIES = (
+    sorting,
     elementwise,
     mathematics,
     reduction,

@@ -19,6 +19,8 @@ from gradir.lowering.convert_nd_to_linalg.nests import INDEX
 
 TemplateBody = Callable[["LoopBuilder", Sequence[SSAValue]], SSAValue]
 """`body(loops, arguments)` -> the finished destination; the destination is the last argument."""
+SeveralBody = Callable[["LoopBuilder", Sequence[SSAValue]], Sequence[SSAValue]]
+"""The same for several destinations, which are the last arguments."""
 
 
 class Templates:
@@ -34,13 +36,21 @@ class Templates:
         self, builder: Builder, name: str, key: Any, operands: Sequence[SSAValue], destination: SSAValue, body: TemplateBody
     ) -> SSAValue:
         """A call of the template `name` for these operand types and `key`; built on first use."""
-        types = [v.type for v in (*operands, destination)]
+        (result,) = self.call_all(builder, name, key, operands, [destination], lambda loops, arguments: [body(loops, arguments)])
+        return result
+
+    def call_all(
+        self, builder: Builder, name: str, key: Any, operands: Sequence[SSAValue], destinations: Sequence[SSAValue], body: SeveralBody
+    ) -> list[SSAValue]:
+        """As `call`, for a template of several destinations: results, or memory that it works in."""
+        types = [v.type for v in (*operands, *destinations)]
         identity = (name, key, tuple(types))
         symbol = self._names.get(identity)
         if symbol is None:
             symbol = self._names[identity] = self._fresh(name)
             self.functions.append(self._build(symbol, types, body, builder))
-        return builder(func.CallOp, (*operands, destination), (destination.type,), {"callee": SymbolRefAttr(symbol)})
+        callee = {"callee": SymbolRefAttr(symbol)}
+        return list(builder.op(func.CallOp, (*operands, *destinations), [v.type for v in destinations], callee).results)
 
     def number(self, what: str) -> int:
         """0, 1, 2, ...: numbers of `what` that no two functions of the module share."""
@@ -56,13 +66,13 @@ class Templates:
         return symbol
 
     @staticmethod
-    def _build(symbol: str, types: Sequence[Attribute], body: TemplateBody, builder: Builder) -> func.FuncOp:
+    def _build(symbol: str, types: Sequence[Attribute], body: SeveralBody, builder: Builder) -> func.FuncOp:
         block = Block(arg_types=types)
         inner = Builder(block, builder.loc)
-        result = body(LoopBuilder(inner), block.args)
-        inner(func.ReturnOp, (result,))
+        results = body(LoopBuilder(inner), block.args)
+        inner(func.ReturnOp, results)
         attributes = {KERNEL_ATTRIBUTE: TemplateAttr()}
-        return new_function(symbol, block, [result.type], private=True, attributes=attributes, loc=builder.loc)
+        return new_function(symbol, block, [v.type for v in results], private=True, attributes=attributes, loc=builder.loc)
 
 
 class LoopBuilder:

@@ -22,6 +22,7 @@ from gradir.dialects.nd.meaning import (
     mathematics,
     reduction,
     shape,
+    sorting,
 )
 from gradir.dialects.types import element_of, numpy_dtype
 
@@ -41,6 +42,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **indexing.EVALUATE,
     **creation.EVALUATE,
     **composite.EVALUATE,
+    **sorting.EVALUATE,
 }
 
 

@@ -1,0 +1,194 @@
+"""`nd.sort`: a template that merges sorted runs, bottom-up, row by row; n log n comparisons, stable.
+
+Two buffers per operand: a pass merges runs from one into the other, and passes come in pairs, so that a row ends where it began. The
+sorted dimension comes last, so that a row is contiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from io import StringIO
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.ir import Attribute, SSAValue
+from xdsl.printer import Printer
+
+from gradir.dialects.nd.sorting import SortOp
+from gradir.dialects.types import element_of, is_unsigned, rank_of, shape_of
+from gradir.dialects.upstream import arith
+from gradir.lowering.convert_nd_to_linalg.conversions import widen
+from gradir.lowering.convert_nd_to_linalg.elements import width
+from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.regions import scalar_code
+from gradir.lowering.convert_nd_to_linalg.rules import lowers
+from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, compare
+from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
+from gradir.lowering.convert_nd_to_linalg.views import View, dims
+
+Before = Callable[[Scalars, Sequence[SSAValue], Sequence[SSAValue]], SSAValue]
+"""`before(scalars, right, left)` -> i1: must the element of the right run, which is later, come before that of the left run?"""
+
+
+@lowers(SortOp)
+def lower_sort(lowering: Lowering, op: SortOp) -> tuple[View, ...] | View:
+    """Every row along `dim` by merging; operands of at most one element per row are sorted already."""
+    found = _sorted(lowering, op)
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
+    dim, shape = op.number("dim"), shape_of(op.inputs[0])
+    if shape[dim] in (0, 1) or 0 in shape:
+        return [lowering.view(value) for value in op.inputs]
+    order = [*(d for d in range(len(shape)) if d != dim), dim]
+    moved = tuple(shape[d] for d in order)
+    back = dims(*(order.index(d) for d in range(len(shape))))
+    operands = [lowering.materialized(lowering.view(value).over(back), moved) for value in op.inputs]
+    elements = [element_of(value) for value in op.inputs]
+    count = len(operands)
+    buffers = [lowering.nests.empty(element, moved) for element in (*elements, *elements)]
+    before = _comparator(op) if op.comparator is not None else _order(op, elements[: op.number("keys")])
+
+    def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return sort_rows(loops, arguments[:count], arguments[count:], before)
+
+    results = lowering.templates.call_all(lowering.builder, "sort", _key(op, elements), operands, buffers, body)
+    forth = dims(*order)
+    return [View(value, forth, element) for value, element in zip(results[:count], elements)]
+
+
+def _key(op: SortOp, elements: Sequence[Attribute]) -> Any:
+    """What sorts of equal operand types differ in."""
+    code = StringIO()
+    if op.comparator is not None:
+        Printer(code).print_region(op.comparator)
+    return (op.number("keys"), op.is_descending, op.is_total, code.getvalue(), tuple(map(is_unsigned, elements)))
+
+
+def _comparator(op: SortOp) -> Before:
+    """The op's region, as written."""
+
+    def before(s: Scalars, right: Sequence[SSAValue], left: Sequence[SSAValue]) -> SSAValue:
+        assert op.comparator is not None
+        pairs = [x for pair in zip(right, left) for x in pair]
+        return scalar_code(s.builder, op.comparator.block, pairs)[0]
+
+    return before
+
+
+def _order(op: SortOp, keys: Sequence[Attribute]) -> Before:
+    """Lexicographic over the keys: `k0 < l0 or (k0 = l0 and (k1 < l1 or ..))`."""
+
+    def before(s: Scalars, right: Sequence[SSAValue], left: Sequence[SSAValue]) -> SSAValue:
+        found: SSAValue | None = None
+        for element, x, y in reversed(list(zip(keys, right, left))):
+            t = Scalars(s.builder, is_unsigned(element))
+            less, equal = ordered(t, x, y, total=op.is_total, descending=op.is_descending)
+            found = less if found is None else t.any(less, t.i(arith.AndIOp, equal(), found))
+        assert found is not None, "a sort has a key"
+        return found
+
+    return before
+
+
+def ordered(s: Scalars, x: SSAValue, y: SSAValue, *, total: bool, descending: bool) -> tuple[SSAValue, Callable[[], SSAValue]]:
+    """(x comes strictly before y, how to ask whether they are equal) in the order of `nd.sort`."""
+    if descending:
+        x, y = y, x
+    if isinstance(x.type, IntegerType) or total:
+        x, y = (v if isinstance(v.type, IntegerType) else total_order_bits(s, v) for v in (x, y))
+        return compare(s, "lt", x, y), lambda: compare(s, "eq", x, y)
+    x, y = widen(s, x), widen(s, y)
+    nan_x, nan_y = s.cmpf("uno", x, x), s.cmpf("uno", y, y)
+    less = s.any(s.cmpf("olt", x, y), s.i(arith.AndIOp, nan_y, s.i(arith.XOrIOp, nan_x, s.constant(-1, i1))))
+    return less, lambda: s.any(s.cmpf("oeq", x, y), s.i(arith.AndIOp, nan_x, nan_y))
+
+
+_WIDTHS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
+
+
+def total_order_bits(s: Scalars, x: SSAValue) -> SSAValue:
+    """A signed integer that orders as the float does in IEEE's total order: of negative numbers all bits but the sign are inverted."""
+    bits = s.to(arith.BitcastOp, x, IntegerType(_WIDTHS[str(x.type)]))
+    size = width(bits.type)
+    sign = s.i(arith.ShRSIOp, bits, s.like(size - 1, bits))
+    return s.i(arith.XOrIOp, bits, s.i(arith.AndIOp, sign, s.like((1 << (size - 1)) - 1, bits)))
+
+
+def sort_rows(loops: LoopBuilder, operands: Sequence[SSAValue], buffers: Sequence[SSAValue], before: Before) -> list[SSAValue]:
+    """Each row of the last dimension: copied into the first buffers, then merged to and fro."""
+    count = len(operands)
+    *rows, n = loops.sizes(operands[0])
+
+    def one_row(row: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+        def copy(inner: LoopBuilder, k: list[SSAValue], into: list[SSAValue]) -> list[SSAValue]:
+            place = [*at, *k]
+            return [inner.store(inner.load(x, place), y, place) for x, y in zip(operands, into)]
+
+        copied = row.loops([n], carried[:count], copy)
+
+        def pair(inner: LoopBuilder, _: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
+            there, other, run = state[:count], state[count:-1], state[-1]
+            s = Scalars(inner.builder)
+            twice = s.i(arith.AddiOp, run, run)
+            other = _merge_pass(inner, at, n, run, there, other, before)
+            there = _merge_pass(inner, at, n, twice, other, there, before)
+            return [*there, *other, s.i(arith.AddiOp, twice, twice)]
+
+        *merged, _ = row.loops([_pairs(row, n, operands[0])], [*copied, *carried[count:], row.index(1)], pair)
+        return merged
+
+    return loops.loops(rows, list(buffers), one_row)
+
+
+def _pairs(loops: LoopBuilder, n: SSAValue, operand: SSAValue) -> SSAValue:
+    """How many pairs of passes sort n elements: the least p with 4**p >= n."""
+    size = shape_of(operand)[rank_of(operand) - 1]
+    if isinstance(size, int):
+        return loops.index(next(p for p in range(64) if 4**p >= size))
+    s = Scalars(loops.builder)
+    total = loops.index(0)
+    for p in range(31):
+        longer = s.cmpi("ugt", n, loops.index(4**p))
+        total = s.i(arith.AddiOp, total, s.select(longer, loops.index(1), loops.index(0)))
+    return total
+
+
+def _merge_pass(
+    loops: LoopBuilder,
+    row: Sequence[SSAValue],
+    n: SSAValue,
+    run: SSAValue,
+    source: Sequence[SSAValue],
+    target: Sequence[SSAValue],
+    before: Before,
+) -> list[SSAValue]:
+    """Neighbouring runs of length `run` of `source`, merged into `target`."""
+    s = Scalars(loops.builder)
+    span = s.i(arith.AddiOp, run, run)
+    last, one = s.i(arith.SubiOp, n, loops.index(1)), loops.index(1)
+    blocks = s.i(arith.DivUIOp, s.i(arith.AddiOp, last, span), span)
+
+    def one_block(block: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+        t = Scalars(block.builder)
+        low = t.i(arith.MuliOp, at[0], span)
+        middle = t.i(arith.MinUIOp, t.i(arith.AddiOp, low, run), n)
+        high = t.i(arith.MinUIOp, t.i(arith.AddiOp, low, span), n)
+
+        def step(inner: LoopBuilder, k: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
+            u = Scalars(inner.builder)
+            *into, i, j = state
+            lefts = [inner.load(x, [*row, u.i(arith.MinUIOp, i, last)]) for x in source]
+            rights = [inner.load(x, [*row, u.i(arith.MinUIOp, j, last)]) for x in source]
+            left_done, right_left = u.cmpi("uge", i, middle), u.cmpi("ult", j, high)
+            takes = u.i(arith.AndIOp, right_left, u.any(left_done, before(u, rights, lefts)))
+            place = [*row, u.i(arith.AddiOp, low, k[0])]
+            stored = [inner.store(u.select(takes, y, x), z, place) for x, y, z in zip(lefts, rights, into)]
+            ahead, further = u.i(arith.AddiOp, i, one), u.i(arith.AddiOp, j, one)
+            return [*stored, u.select(takes, i, ahead), u.select(takes, further, j)]
+
+        *filled, _, _ = block.loops([t.i(arith.SubiOp, high, low)], [*carried, low, middle], step)
+        return filled
+
+    return loops.loops([blocks], list(target), one_block)
