@@ -213,3 +213,32 @@ def test_dynamic_trip_count(gradient: Any) -> None:
 
 def test_stop_gradient(gradient: Any) -> None:
     assert gradient(lambda x: x * gd.stop_gradient(x), 3.0) == 3
+
+
+def test_ties_are_counted_in_integers(gradient: Any) -> None:
+    """70000 is infinite in f16: the number of ties is an integer."""
+    out = gradient(lambda x: gd.max(x).astype(np.float32), np.ones(70000, np.float16))
+    np.testing.assert_array_equal(out, np.full(70000, 1 / 70000, np.float16))
+
+
+def test_casts_and_broadcasts(gradient: Any) -> None:
+    x = np.array([1, 2], np.float16)
+    out = gradient(lambda x: x.astype(np.float64) * 3.0, x)
+    assert out.dtype == np.float16
+    np.testing.assert_array_equal(out, [3, 3])
+    one = np.ones((), ml_dtypes.bfloat16)
+    assert gradient(lambda x: gd.broadcast_to(x, (512,)).astype(np.float32), one).astype(np.float32) == 512
+
+
+def test_cotangents_of_loops_add_in_f32(gradient: Any) -> None:
+    """512 additions of 1 stop at 256 in bf16."""
+    w = np.ones((), ml_dtypes.bfloat16)
+    f = lambda w: gd.fori_loop(0, 512, lambda i, s: s + w.astype(np.float32), np.float32(0))
+    assert gradient(f, w).astype(np.float32) == 512
+
+
+def test_integers_have_no_derivative(gradient: Any) -> None:
+    k = np.array([3, 4], np.int32)
+    with pytest.raises((gd.GradirError, TypeError), match=r"int|i32"):
+        gradient(lambda k: k * 1.0, k)
+    np.testing.assert_array_equal(gradient(lambda x, k: x * k.astype(np.float32), [1.0, 2.0], k), [3, 4])

@@ -1,6 +1,7 @@
 """The cotangents of one block under construction.
 
-Cotangents of f16 and bf16 values that a loop accumulates are kept in f32 and rounded once, when somebody reads them.
+Several contributions to an f16 or bf16 value are summed in f32, over the iterations of a loop too, and rounded once, when somebody
+reads the sum.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Entry: TypeAlias = "Callable[[Cotangents], None]"
 
 
 def accumulator_type(kind: Attribute) -> Attribute:
-    """The type in which cotangents of a value of type `kind` are summed over iterations."""
+    """The type in which cotangents of a value of type `kind` are summed."""
     if isinstance(kind, TensorType) and isinstance(kind.element_type, Float16Type | BFloat16Type):
         return tensor(f32, shape_of(kind))
     return kind
@@ -62,16 +63,19 @@ class Cotangents:
         """Accumulate; values that are not active take no cotangent."""
         if value not in self.active:
             return
-        old = self._of.get(value)
-        self._of[value] = ct if old is None else self.t.add(old, self.t.convert(ct, element_of(old)))
+        if value not in self._of:
+            self._of[value] = ct
+            return
+        old = self.accumulator(value)
+        self._of[value] = self.t.add(old, self.t.convert(ct, element_of(old)))
 
     def add_at(self, value: SSAValue, at: SSAValue, dim: int, ct: SSAValue) -> None:
         """Accumulate `ct` into the slice `at` of the cotangent: never a full-size zero plus an add."""
         if value not in self.active:
             return
-        whole = self._of.get(value)
-        if whole is None:
+        if value not in self._of:
             self._of[value] = self.t.update_at(ct, self.t.zeros(value.type), at, dim)
             return
+        whole = self.accumulator(value)
         part = self.t.add(self.t.index_at(whole, at, dim), self.t.convert(ct, element_of(whole)))
         self._of[value] = self.t.update_at(part, whole, at, dim)
