@@ -31,6 +31,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "round", "rint", "round_away", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
         "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
     ),
+    _PYTHON + "bits": ("bitcast_convert", "reduce_precision", "nextafter"),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
     _PYTHON + "cumulative": ("cumsum", "cumprod", "cummax", "cummin"),
     _PYTHON + "shape": (

@@ -25,6 +25,7 @@ SKIPPED: dict[type[Operation], str] = {}
 _FAMILIES = (
     "elementwise",
     "mathematics",
+    "bits",
     "reduction",
     "cumulative",
     "contraction",

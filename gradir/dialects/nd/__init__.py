@@ -6,6 +6,7 @@ Signless integers are signed, `uiN` unsigned. Shapes of elementwise operands are
 from xdsl.ir import Dialect
 
 from gradir.dialects.nd import (
+    bits,
     composite,
     contraction,
     convolution,
@@ -21,6 +22,7 @@ from gradir.dialects.nd import (
     sorting,
 )
 from gradir.dialects.nd.base import NdOp, Sample, emit
+from gradir.dialects.nd.bits import BitcastConvertOp, NextAfterOp, ReducePrecisionOp
 from gradir.dialects.nd.comparison import ClampOp, CompareOp, Direction, DirectionAttr, SelectOp
 from gradir.dialects.nd.composite import (
     Composite,
@@ -119,6 +121,7 @@ from gradir.dialects.nd.sorting import SortOp, TopKOp
 FAMILIES = {
     "elementwise": elementwise.OPS,
     "mathematics": mathematics.OPS,
+    "bits": bits.OPS,
     "reduction": reduction.OPS,
     "cumulative": cumulative.OPS,
     "contraction": contraction.OPS,
@@ -151,6 +154,7 @@ __all__ = [
     "AtanhOp",
     "Binary",
     "BindOp",
+    "BitcastConvertOp",
     "Bits",
     "BroadcastOp",
     "CbrtOp",
@@ -205,6 +209,7 @@ __all__ = [
     "Nd",
     "NdOp",
     "NegOp",
+    "NextAfterOp",
     "NotOp",
     "OptimizationBarrierOp",
     "OrOp",
@@ -212,6 +217,7 @@ __all__ = [
     "PopcntOp",
     "PowOp",
     "Reduce",
+    "ReducePrecisionOp",
     "ReduceAllOp",
     "ReduceAnyOp",
     "ReduceMaxOp",

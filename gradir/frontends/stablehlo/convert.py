@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation
 
 from gradir.dialects.upstream.func import FuncOp, ReturnOp
 from gradir.errors import GradirError
-from gradir.frontends.stablehlo import contractions, control, elementwise, indexing, reductions, shapes, windows
+from gradir.frontends.stablehlo import bits, contractions, control, elementwise, indexing, reductions, shapes, windows
 from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type
 from gradir.frontends.stablehlo.dialect import attribute
 from gradir.ir.builder import Builder, new_function
@@ -22,6 +22,7 @@ from gradir.ir.diagnostics import Engine
 
 RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
+    **bits.RULES,
     **shapes.RULES,
     **contractions.RULES,
     **reductions.RULES,

@@ -65,6 +65,7 @@ BINARY: dict[str, type[nd.Binary]] = {
     "stablehlo.shift_right_logical": nd.ShrUOp,
     "stablehlo.subtract": nd.SubOp,
     "stablehlo.xor": nd.XorOp,
+    "chlo.next_after": nd.NextAfterOp,
 }
 
 

@@ -16,6 +16,7 @@ from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.convert_nd_to_linalg import (
+    bits,
     contraction,
     convolution,
     creation,
@@ -39,6 +40,7 @@ FAMILIES = (
     sorting,
     elementwise,
     mathematics,
+    bits,
     reduction,
     cumulative,
     contraction,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradir.dialects.nd.meaning import (
+    bits,
     composite,
     contraction,
     convolution,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 EVALUATE: Mapping[str, Callable[..., Any]] = {
     **elementwise.EVALUATE,
     **mathematics.EVALUATE,
+    **bits.EVALUATE,
     **reduction.EVALUATE,
     **cumulative.EVALUATE,
     **contraction.EVALUATE,

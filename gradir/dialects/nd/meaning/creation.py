@@ -20,7 +20,7 @@ def constant(op: Any) -> Array:
         return value.array
     if isinstance(value, DenseIntOrFPElementsAttr):
         numbers: list[Any] = list(value.get_values())
-        items = np.array(numbers, np.float64 if is_float(dtype) else None)
+        items = np.array(numbers, np.float64 if is_float(dtype) else object if dtype.kind in "iu" else None)
         return np.broadcast_to(items.astype(dtype), [len(numbers)]).reshape(shape) if len(numbers) > 1 else np.full(shape, items[0], dtype)
     number = value.value.data
     return np.full(shape, bool(number) if dtype == np.bool_ else number, dtype)
