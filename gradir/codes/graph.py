@@ -231,7 +231,8 @@ GRAPH: dict[str, Code] = {
     ),
     "GR121": graph(
         "no counterpart in StableHLO",
-        meaning="The program holds ops or types that StableHLO cannot express, or that the exporter does not write; `found` lists all of them.",
+        meaning="The program holds ops or types that StableHLO cannot express, or that the exporter does not write; `found` lists all of "
+        "them.",
         cause="sizes that are known only when the program runs, ops of lower levels, or a row without StableHLO in docs/ops.md.",
         next_step="export the program at level 1, with the sizes filled in, or without that part.",
     ),

@@ -1,4 +1,4 @@
-"""`gradir-translate`: a module at any level down to LLVM IR, assembly, object code or PTX; a StableHLO module in."""
+"""`gradir-translate`: a module at any level down to LLVM IR, assembly, object code or PTX; StableHLO in and out."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ FORMATS = {"llvm-ir": "to_llvm_ir", "asm": "to_assembly", "obj": "to_object", "p
 
 OURS = "gradir"
 """Our own text, as a format: what is read unless `--from` says otherwise; written, it is the level of the module that was read."""
+
+
+STABLEHLO = "stablehlo"
+"""StableHLO's text, as a format in both directions."""
 
 
 def main() -> None:
@@ -54,9 +58,11 @@ def translate(text: str, args: argparse.Namespace) -> str | bytes:
     from gradir.targets import translate as targets
 
     name = "<stdin>" if args.file == "-" else args.file
-    module = _import_stablehlo(text, name) if args.source == "stablehlo" else parse_module(text, name)
+    module = _import_stablehlo(text, name) if args.source == STABLEHLO else parse_module(text, name)
     if args.to == OURS:
         return print_module(module)
+    if args.to == STABLEHLO:
+        return _export_stablehlo(module)
     target = args.target or ("cuda" if args.to == "ptx" and "gradir.target" not in module.attributes else "")
     lowered = lower(module, target=target, cpu=args.cpu, threads=args.threads)
     return getattr(targets, FORMATS[args.to])(lowered)
@@ -74,12 +80,18 @@ def _import_stablehlo(text: str, name: str) -> ModuleOp:
     return module
 
 
+def _export_stablehlo(module: ModuleOp) -> str:
+    from gradir.frontends.stablehlo.export import export_text  # as above
+
+    return export_text(module)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gradir-translate", allow_abbrev=False, description="Translate MLIR text to machine code.")
     add = parser.add_argument
     add("file", nargs="?", default="-", metavar="FILE", help="MLIR text at any level; - reads standard input (default)")
-    add("--to", required=True, choices=sorted([*FORMATS, OURS]), help="what to write")
-    add("--from", dest="source", default=OURS, choices=(OURS, "stablehlo"), help="what FILE holds (gradir: MLIR text at any level)")
+    add("--to", required=True, choices=sorted([*FORMATS, OURS, STABLEHLO]), help="what to write")
+    add("--from", dest="source", default=OURS, choices=(OURS, STABLEHLO), help="what FILE holds (gradir: MLIR text at any level)")
     add("-o", dest="output", default="-", metavar="FILE", help="where the result goes; - is standard output (default)")
     add("--target", default="", choices=("", "host", "cpu", "cuda"), help="machine, if the module names none (host; for ptx cuda)")
     add("--cpu", "-mcpu", default="", metavar="NAME", help="processor or sm_NN, as LLVM calls it")

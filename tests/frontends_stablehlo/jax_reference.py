@@ -3,11 +3,15 @@
 `python tests/frontends_stablehlo/jax_reference.py FOLDER` writes `jax_results.npz` beside this file; it needs jax, the tests do not.
 """
 
+import importlib.util
 import re
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="no jax")
 
 RESULTS = Path(__file__).with_name("jax_results.npz")
 DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_}
@@ -29,6 +33,8 @@ def inputs_of(text: str) -> list[np.ndarray]:
 def run_with_jax(text: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
     """The results of `@main`, compiled by XLA."""
     import jax
+
+    jax.config.update("jax_enable_x64", True)  # also keeps the 64-bit inputs as they are
     from jax._src.interpreters import mlir
     from jax._src.lib import xla_client
     from jaxlib.mlir import ir

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, StringAttr, SymbolRefAttr, i1, i64
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IndexType, StringAttr, SymbolRefAttr, i1, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from gradir.dialects import nd
+from gradir.dialects.nd.base import new
 from gradir.dialects.types import element_of
 from gradir.dialects.upstream import arith, func, scf, tensor as upstream_tensor
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values
 from gradir.frontends.stablehlo.dialect import attribute
+
+OWN_COMPOSITE = "gradir."
+"""A composite that the exporter wrote is called this and the name of the op without its dialect."""
+
+_OWN: dict[str, type[Operation]] = {op.name: op for ops in nd.FAMILIES.values() for op in ops}
 
 IGNORED_CALLS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
 
@@ -79,12 +86,25 @@ def call(conversion: Conversion, op: Operation) -> Values:
 
 
 def composite(conversion: Conversion, op: Operation) -> Values:
-    """A call of the decomposition that comes with it."""
+    """The op of level 1 that a composite of ours stands for; of any other a call of the decomposition that comes with it."""
+    kind = own_composite(op)
+    if kind is not None:
+        given = attribute(op, "composite_attributes")
+        properties = dict(given.data) if isinstance(given, DictionaryAttr) else {}
+        return [conversion.emit(new(kind, conversion.operands(op), op.results[0].type, properties))]
     callee = attribute(op, "decomposition")
     if not isinstance(callee, SymbolRefAttr):
         name = attribute(op, "name")
         raise UnsupportedError(f"composite {name.data if isinstance(name, StringAttr) else ''} without a decomposition")
     return _call(conversion, op, callee)
+
+
+def own_composite(op: Operation) -> type[Operation] | None:
+    """The op that a composite called `gradir.NAME` stands for, if level 1 has it."""
+    name = attribute(op, "name") if op.name == "stablehlo.composite" else None
+    if not isinstance(name, StringAttr) or not name.data.startswith(OWN_COMPOSITE):
+        return None
+    return _OWN.get("nd." + name.data.removeprefix(OWN_COMPOSITE))
 
 
 def _call(conversion: Conversion, op: Operation, callee: SymbolRefAttr) -> Values:

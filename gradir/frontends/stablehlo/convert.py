@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Block, Operation
 
 from gradir.dialects.upstream.func import FuncOp, ReturnOp
 from gradir.errors import GradirError
-from gradir.frontends.stablehlo import bits, contractions, control, elementwise, indexing, reductions, shapes, windows
+from gradir.frontends.stablehlo import bits, contractions, control, effects, elementwise, indexing, reductions, shapes, windows
 from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type
 from gradir.frontends.stablehlo.dialect import attribute
 from gradir.ir.builder import Builder, new_function
@@ -29,6 +29,7 @@ RULES: Mapping[str, Rule] = {
     **windows.RULES,
     **indexing.RULES,
     **control.RULES,
+    **effects.RULES,
 }
 """Name of an op -> how it is converted."""
 
@@ -46,7 +47,10 @@ def convert(source: ModuleOp, context: Context, engine: Engine) -> ModuleOp:
     known = {op.sym_name.data: op for op in source.body.block.ops if isinstance(op, FuncOp)}
     conversion = Conversion(context, RULES, Builder(Block(), source.location), known)
     functions: list[Operation] = []
+    spelled_out = _decompositions(source)
     for op in source.body.block.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data in spelled_out:
+            continue
         if isinstance(op, FuncOp):
             functions.append(_function(conversion, op))
         elif op.name in IGNORED:
@@ -63,6 +67,17 @@ def convert(source: ModuleOp, context: Context, engine: Engine) -> ModuleOp:
     if isinstance(name, StringAttr):
         made.properties["sym_name"] = name
     return made
+
+
+def _decompositions(source: ModuleOp) -> set[str]:
+    """Functions that only say what composites of ours mean: the op itself says it."""
+    known, called = set[str](), set[str]()
+    for op in source.walk():
+        if op.name in ("stablehlo.composite", "func.call"):
+            symbol = attribute(op, "decomposition" if op.name == "stablehlo.composite" else "callee")
+            if isinstance(symbol, SymbolRefAttr):
+                (called if control.own_composite(op) is None else known).add(symbol.string_value())
+    return known - called
 
 
 def _function(conversion: Conversion, source: FuncOp) -> Operation:

@@ -1,0 +1,140 @@
+"""What the ops of level 1 are called elsewhere: StableHLO (and CHLO), ONNX, torch, numpy, JAX.
+
+One row per op. A framework without the op is left empty; an op that StableHLO lacks says why in `none`. docs/ops.md prints the rows, and a
+test compares the column `stablehlo` with the exporter's rules. A plugin adds rows to `COUNTERPARTS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """Names of one op; `none`: why StableHLO has no counterpart, where `stablehlo` is empty."""
+
+    stablehlo: str = ""
+    onnx: str = ""
+    torch: str = ""
+    numpy: str = ""
+    jax: str = ""
+    none: str = ""
+
+
+COMPOSITE = "composite"
+"""In the column `stablehlo`: several ops there, written as a `stablehlo.composite` that keeps the op's name."""
+
+LINES = """
+nd.relu          | composite          | Relu               | relu           |              | nn.relu
+nd.neg           | negate             | Neg                | neg            | negative     | lax.neg
+nd.abs           | abs                | Abs                | abs            | abs          | lax.abs
+nd.sign          | sign               | Sign               | sgn            | sign         | lax.sign
+nd.exp           | exponential        | Exp                | exp            | exp          | lax.exp
+nd.expm1         | exponential_minus_one |                    | expm1          | expm1        | lax.expm1
+nd.log           | log                | Log                | log            | log          | lax.log
+nd.log1p         | log_plus_one       |                    | log1p          | log1p        | lax.log1p
+nd.sqrt          | sqrt               | Sqrt               | sqrt           | sqrt         | lax.sqrt
+nd.rsqrt         | rsqrt              |                    | rsqrt          |              | lax.rsqrt
+nd.tanh          | tanh               | Tanh               | tanh           | tanh         | lax.tanh
+nd.logistic      | logistic           | Sigmoid            | sigmoid        |              | lax.logistic
+nd.erf           | chlo.erf           | Erf                | erf            |              | lax.erf
+nd.sin           | sine               | Sin                | sin            | sin          | lax.sin
+nd.cos           | cosine             | Cos                | cos            | cos          | lax.cos
+nd.floor         | floor              | Floor              | floor          | floor        | lax.floor
+nd.ceil          | ceil               | Ceil               | ceil           | ceil         | lax.ceil
+nd.not           | not                | BitwiseNot, Not    | bitwise_not    | invert       | lax.bitwise_not
+nd.is_finite     | is_finite          |                    | isfinite       | isfinite     | lax.is_finite
+nd.convert       | convert            | Cast               | Tensor.to      | astype       | lax.convert_element_type
+nd.add           | add                | Add                | add            | add          | lax.add
+nd.sub           | subtract           | Sub                | sub            | subtract     | lax.sub
+nd.mul           | multiply           | Mul                | mul            | multiply     | lax.mul
+nd.mul_strong    | composite          |                    |                |              |
+nd.div           | divide             | Div                | div            | divide       | lax.div
+nd.rem           | remainder          | Mod (fmod=1)       | fmod           | fmod         | lax.rem
+nd.pow           | power              | Pow                | pow            | power        | lax.pow
+nd.max           | maximum            | Max                | maximum        | maximum      | lax.max
+nd.min           | minimum            | Min                | minimum        | minimum      | lax.min
+nd.atan2         | atan2              |                    | atan2          | arctan2      | lax.atan2
+nd.and           | and                | BitwiseAnd, And    | bitwise_and    | bitwise_and  | lax.bitwise_and
+nd.or            | or                 | BitwiseOr, Or      | bitwise_or     | bitwise_or   | lax.bitwise_or
+nd.xor           | xor                | BitwiseXor, Xor    | bitwise_xor    | bitwise_xor  | lax.bitwise_xor
+nd.shl           | shift_left         | BitShift (LEFT)    | bitwise_left_shift | left_shift   | lax.shift_left
+nd.shr_s         | shift_right_arithmetic |                    | bitwise_right_shift | right_shift  | lax.shift_right_arithmetic
+nd.shr_u         | shift_right_logical | BitShift (RIGHT)   |                |              | lax.shift_right_logical
+nd.compare       | compare            | Less, Equal, ..    | lt, eq, ..     | less, equal, .. | lax.lt, lax.eq, ..
+nd.select        | select             | Where              | where          | where        | lax.select
+nd.clamp         | clamp              | Clip               | clamp          | clip         | lax.clamp
+nd.round_even    | round_nearest_even | Round              | round          | rint         | lax.round
+nd.round_away    | round_nearest_afz  |                    |                |              | lax.round
+nd.trunc         | composite          |                    | trunc          | trunc        | numpy.trunc
+nd.cbrt          | cbrt               |                    |                | cbrt         | lax.cbrt
+nd.tan           | tan                | Tan                | tan            | tan          | lax.tan
+nd.asin          | chlo.asin          | Asin               | asin           | arcsin       | lax.asin
+nd.acos          | chlo.acos          | Acos               | acos           | arccos       | lax.acos
+nd.atan          | chlo.atan          | Atan               | atan           | arctan       | lax.atan
+nd.sinh          | chlo.sinh          | Sinh               | sinh           | sinh         | lax.sinh
+nd.cosh          | chlo.cosh          | Cosh               | cosh           | cosh         | lax.cosh
+nd.asinh         | chlo.asinh         | Asinh              | asinh          | arcsinh      | lax.asinh
+nd.acosh         | chlo.acosh         | Acosh              | acosh          | arccosh      | lax.acosh
+nd.atanh         | chlo.atanh         | Atanh              | atanh          | arctanh      | lax.atanh
+nd.erfc          | chlo.erfc          |                    | erfc           |              | lax.erfc
+nd.erf_inv       | chlo.erf_inv       |                    | erfinv         |              | lax.erf_inv
+nd.is_nan        | compare            | IsNaN              | isnan          | isnan        | numpy.isnan
+nd.is_inf        | chlo.is_inf        | IsInf              | isinf          | isinf        | numpy.isinf
+nd.popcnt        | popcnt             |                    |                | bitwise_count | lax.population_count
+nd.clz           | count_leading_zeros |                    |                |              | lax.clz
+nd.reduce_sum    | reduce             | ReduceSum          | sum            | sum          | lax.reduce_sum
+nd.reduce_prod   | reduce             | ReduceProd         | prod           | prod         | lax.reduce_prod
+nd.reduce_max    | reduce             | ReduceMax          | amax           | max          | lax.reduce_max
+nd.reduce_min    | reduce             | ReduceMin          | amin           | min          | lax.reduce_min
+nd.reduce_any    | reduce             | ReduceMax          | any            | any          | lax.reduce_or
+nd.reduce_all    | reduce             | ReduceMin          | all            | all          | lax.reduce_and
+nd.argmax        | reduce             | ArgMax             | argmax         | argmax       | lax.argmax
+nd.argmin        | reduce             | ArgMin             | argmin         | argmin       | lax.argmin
+nd.cumsum        | composite          | CumSum             | cumsum         | cumsum       | lax.cumsum
+nd.cumprod       | composite          |                    | cumprod        | cumprod      | lax.cumprod
+nd.cummax        | composite          |                    | cummax         | maximum.accumulate | lax.cummax
+nd.cummin        | composite          |                    | cummin         | minimum.accumulate | lax.cummin
+nd.dot_general   | dot_general        | MatMul, Gemm, Einsum | matmul, einsum | tensordot, einsum | lax.dot_general
+nd.conv_general  | convolution        | Conv               | nn.functional.conv2d |              | lax.conv_general_dilated
+nd.reduce_window | reduce_window      | MaxPool, AveragePool | nn.functional.max_pool2d |              | lax.reduce_window
+nd.select_and_scatter | select_and_scatter | MaxUnpool          | nn.functional.max_unpool2d |              | lax.select_and_scatter_add
+nd.reshape       | reshape            | Reshape            | reshape        | reshape      | lax.reshape
+nd.transpose     | transpose          | Transpose          | permute        | transpose    | lax.transpose
+nd.broadcast     | broadcast_in_dim   | Expand             | expand         | broadcast_to | lax.broadcast_in_dim
+nd.slice         | slice              | Slice              | x[a:b:c]       | x[a:b:c]     | lax.slice
+nd.pad           | pad                | Pad                | nn.functional.pad | pad          | lax.pad
+nd.concatenate   | concatenate        | Concat             | cat            | concatenate  | lax.concatenate
+nd.reverse       | reverse            |                    | flip           | flip         | lax.rev
+nd.gather        | gather             | Gather             | index_select   | take (mode=clip) | lax.gather
+nd.scatter_add   | scatter            | ScatterND (add)    | index_add      | add.at       | lax.scatter_add
+nd.dynamic_slice | dynamic_slice      |                    | narrow         |              | lax.dynamic_slice
+nd.dynamic_update_slice | dynamic_update_slice |                    | slice_scatter  |              | lax.dynamic_update_slice
+nd.index_at      | dynamic_slice      |                    | select         | x[i]         | lax.dynamic_index_in_dim
+nd.update_at     | dynamic_update_slice |                    | select_scatter | x[i] = v     | lax.dynamic_update_index_in_dim
+nd.constant      | constant           | Constant           | tensor         | array        | numpy.array
+nd.iota          | iota               | Range              | arange         | arange       | lax.broadcasted_iota
+nd.empty         | constant           |                    | empty          | empty        | lax.empty
+nd.softmax       | composite          | Softmax            | softmax        |              | nn.softmax
+nd.log_softmax   | composite          | LogSoftmax         | log_softmax    |              | nn.log_softmax
+nd.logsumexp     | composite          | ReduceLogSumExp    | logsumexp      |              | scipy.special.logsumexp
+nd.layer_norm    | composite          | LayerNormalization | nn.functional.layer_norm |              |
+nd.gelu          | composite          | Gelu               | nn.functional.gelu |              | nn.gelu
+nd.cross_entropy | composite          | SoftmaxCrossEntropyLoss | nn.functional.cross_entropy |              |
+"""
+"""op | StableHLO (without `stablehlo.`) | ONNX | torch | numpy | JAX (without `jax.`)"""
+
+NONE: dict[str, str] = {
+    "nd.symbol": "names of sizes are ours; StableHLO asks a tensor for its size",
+    "nd.bind": "names of sizes are ours; StableHLO asks a tensor for its size",
+}
+"""Op -> why StableHLO has nothing like it."""
+
+
+def _rows() -> dict[str, Counterpart]:
+    cells = [[cell.strip() for cell in line.split("|")] for line in LINES.strip().splitlines()]
+    return {op: Counterpart(*names) for op, *names in cells} | {op: Counterpart(none=reason) for op, reason in NONE.items()}
+
+
+COUNTERPARTS: dict[str, Counterpart] = _rows()
+"""Op -> its names elsewhere."""
