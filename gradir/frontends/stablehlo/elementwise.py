@@ -125,11 +125,6 @@ def square(conversion: Conversion, op: Operation) -> Values:
     return [conversion.emit(nd.MulOp.make(x, x))]
 
 
-def identity(conversion: Conversion, op: Operation) -> Values:
-    """The operands."""
-    return conversion.operands(op)
-
-
 RULES: dict[str, Rule] = {
     **{name: _unary(kind) for name, kind in UNARY.items()},
     **{name: _binary(kind) for name, kind in BINARY.items()},
@@ -140,7 +135,6 @@ RULES: dict[str, Rule] = {
     "stablehlo.select": select,
     "stablehlo.clamp": clamp,
     "chlo.square": square,
-    "stablehlo.optimization_barrier": identity,
 }
 
 
