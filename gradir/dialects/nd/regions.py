@@ -24,7 +24,7 @@ from gradir.dialects.text import parse_operands, parse_tensors, resolve
 from gradir.dialects.types import rank_of, tensor
 from gradir.ir.builder import Builder
 
-SCALAR_FAMILIES = {"elementwise", "mathematics", "complex", "special"}
+SCALAR_FAMILIES = {"elementwise", "mathematics", "bits", "complex", "special"}
 """Families whose ops compute each element from the same element of their operands: what a region may hold besides constants."""
 
 

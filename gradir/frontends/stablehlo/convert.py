@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation
 
 from gradir.dialects.upstream.func import FuncOp, ReturnOp
 from gradir.errors import GradirError
-from gradir.frontends.stablehlo import bits, contractions, control, effects, elementwise, indexing, reductions, shapes, windows
+from gradir.frontends.stablehlo import bits, contractions, control, effects, elementwise, indexing, reductions, shapes, sorting, windows
 from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type
 from gradir.frontends.stablehlo.dialect import attribute
 from gradir.ir.builder import Builder, new_function
@@ -29,6 +29,7 @@ RULES: Mapping[str, Rule] = {
     **windows.RULES,
     **indexing.RULES,
     **control.RULES,
+    **sorting.RULES,
     **effects.RULES,
 }
 """Name of an op -> how it is converted."""
