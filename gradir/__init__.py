@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _PYTHON = "gradir.frontends.python."
 HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
+    _PYTHON + "program": ("parse", "Program"),
     _PYTHON + "transforms": ("grad", "value_and_grad", "vjp"),
     _PYTHON + "eager": ("eager",),
     _PYTHON + "arrays": ("Array",),
@@ -47,6 +48,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot"),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
     _PYTHON + "effects": ("assert_", "optimization_barrier"),
+    _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
 }  # fmt: skip
 _HOME = {name: home for home, names in HOMES.items() for name in names}

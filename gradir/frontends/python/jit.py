@@ -24,6 +24,7 @@ from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.functions import argument_names, call, trace_function
 from gradir.frontends.python.operands import as_array, supported_dtype
 from gradir.frontends.python.packing import Pack, Unpack, packer, unpacker
+from gradir.frontends.python.program import compile_program
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.sizes import sizes
 from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing, user_error
@@ -316,7 +317,7 @@ def jit(
 
 
 def compile(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | ModuleOp,
     *args: Any,
     target: str = "host",
     threads: int = 0,
@@ -324,8 +325,19 @@ def compile(
     optimize: int = 2,
     keep_ir: bool = False,
     **kwargs: Any,
-) -> Compiled:
-    """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved."""
+) -> Any:
+    """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved.
+
+    Of a module instead of a function (`import_text`, `parse`) all public functions are compiled: `compile(module)["main"](*arrays)`, with
+    numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or `cuda:emulated` (the
+    CUDA program at level 4, thread by thread).
+    """
+    if isinstance(function, ModuleOp):
+        if args or kwargs or keep_ir:
+            raise user_error(
+                "compile takes no arguments for a module: its functions have types", code="GR104", expected="no arguments, no keep_ir"
+            )
+        return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
     jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache, optimize), frozenset())
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
 

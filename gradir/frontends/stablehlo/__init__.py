@@ -5,23 +5,22 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
-
+from gradir.frontends.python.program import Program
 from gradir.frontends.stablehlo.convert import convert
 from gradir.frontends.stablehlo.dialect import stablehlo_context
 from gradir.ir.diagnostics import Engine
 from gradir.ir.text import parse_module, verify_module
 
 
-def import_text(text: str, name: str = "<stablehlo>", engine: Engine | None = None) -> ModuleOp:
-    """The module of level 1 that computes what the StableHLO module in `text` does; verified.
+def import_text(text: str, name: str = "<stablehlo>", engine: Engine | None = None) -> Program:
+    """The module of level 1 that computes what the StableHLO module in `text` does; verified. `module["main"]` is its function.
 
     `name` is the file that locations show where the text has none of its own. Remarks about what was ignored (sharding) go to `engine`.
     Raises GradirError GR010 (syntax), GR120 (all that has no counterpart, at once).
     """
     context = stablehlo_context()
     source = parse_module(text, name, context, check=False)
-    module = convert(source, context, engine if engine is not None else Engine())
+    module = Program.of(convert(source, context, engine if engine is not None else Engine()))
     verify_module(module)
     return module
 
