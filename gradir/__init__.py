@@ -49,6 +49,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
     _PYTHON + "effects": ("assert_", "optimization_barrier"),
     _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
+    _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
 }  # fmt: skip
 _HOME = {name: home for home, names in HOMES.items() for name in names}

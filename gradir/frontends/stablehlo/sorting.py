@@ -126,7 +126,7 @@ def _comparison(body: Block, value: SSAValue) -> _Comparison | None:
 def _argument(body: Block, value: SSAValue) -> tuple[int, bool]:
     """(which argument, whether as it is); -1 of anything else. Not as it is: all NaNs made one, -0 made +0."""
     if value in body.args:
-        return body.args.index(value), True  # pyright: ignore[reportArgumentType]  (it is one of them)
+        return body.args.index(value), True
     for chosen, x in _selects(value, "NE"):  # select(x != x, nan, ..)
         if not np.isnan(chosen) or x not in body.args:
             continue
