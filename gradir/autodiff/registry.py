@@ -38,6 +38,8 @@ _FAMILIES = (
     "effects",
 )
 
+    "random",
+    "library",
 
 def vjp(kind: type[Operation]) -> Callable[[VjpRule], VjpRule]:
     """Register the reverse rule of `kind`; plugins use it too."""

@@ -61,4 +61,11 @@ AUTODIFF: dict[str, Code] = {
         cause="a product, a convolution or a pooling over a dimension of run-time size.",
         next_step="make that dimension static, or pad to a static size; other dimensions of the same tensor may stay dynamic.",
     ),
+    "AD009": autodiff(
+        "function without a derivative rule",
+        meaning="A function that is called by name (`nd.custom_call`) lies on an active path, and no derivative rule was registered with it.",
+        cause="a call of a registered function inside of what is differentiated.",
+        next_step="register the function again with `vjp=rule`, where `rule(inputs, results, cotangents, **config)` gives one cotangent, or "
+        "None, per input; or cut the path with `gradir.stop_gradient`.",
+    ),
 }

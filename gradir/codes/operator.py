@@ -61,6 +61,30 @@ OPERATOR: dict[str, Code] = {
         cause="a request of the `ad` dialect, an op of level 5 or of another target, a missing function, a type that no array has.",
         next_step="run `differentiate` first where the op is a request.",
     ),
+    "OP050": operator(
+        "no such function",
+        meaning="The program calls a function by name (`nd.custom_call`), and no function is registered under that name.",
+        cause="a misspelt name, or the file that registers it was not loaded.",
+        next_step='`gradir.register_custom_call("name", function)` before compiling, or `--load FILE.py` for the tools.',
+    ),
+    "OP051": operator(
+        "function gives other results",
+        meaning="A function called by name returned another number of results, other shapes or other element types than the call declares.",
+        cause="a shape rule that does not fit the function, or a function that computes in another precision.",
+        next_step="compare expected and found; convert inside the function, or correct the shape rule.",
+    ),
+    "OP052": operator(
+        "no kernel for this target",
+        meaning="A function called by name, or an op of the operator library, has no implementation for the machine that is compiled for.",
+        cause="a CPU function in a module for CUDA.",
+        next_step='register one for the target: `kernels={"cuda": ...}`, or compile for the CPU.',
+    ),
+    "OP053": operator(
+        "no such implementation",
+        meaning="The attribute `gradir.implementation` pins an op to an implementation that does not exist, or cannot be used here.",
+        cause="a misspelt name, another element type, or a package that is not installed.",
+        next_step="the error lists the implementations of the op and why each does not apply; remove the attribute to let the table choose.",
+    ),
     "OP101": operator(
         "uninitialised read",
         meaning="The program reads elements that nothing has written: of `nd.empty`, `tensor.empty`, a fresh buffer or the arena.",

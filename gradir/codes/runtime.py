@@ -117,4 +117,28 @@ RUNTIME: dict[str, Code] = {
         cause="a missing type or value, a number outside the type's range, or a shell that removed the brackets.",
         next_step="write SHAPExTYPE=VALUE (`2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `8xi32=iota`) or @FILE.npy, in quotes.",
     ),
+    "RT030": runtime(
+        "a library function is missing",
+        meaning="The module calls a function by name (`nd.custom_call`) that nobody has registered in this process.",
+        cause="an artefact that is loaded in a program without the function.",
+        next_step='`gradir.runtime.library.register("name", function)` before `load`.',
+    ),
+    "RT031": runtime(
+        "not a function",
+        meaning="What was to be registered is neither a Python function nor a C function in a form that can be called.",
+        cause="a path or symbol that does not exist, or an object of another kind.",
+        next_step="pass a callable, a ctypes function pointer, a PyCapsule, or a pair (path of a shared library, symbol).",
+    ),
+    "RT032": runtime(
+        "a library function failed",
+        meaning="A function that the program calls by name raised an exception, or returned a status other than 0 (C).",
+        cause="the function's own: its exception is chained to this error.",
+        next_step="the error carries the source line of the call; look at the chained exception.",
+    ),
+    "RT033": runtime(
+        "a library function gives other results",
+        meaning="A Python function that the program calls by name returned another number of results, other shapes or other types.",
+        cause="a shape rule that does not fit the function, or f64 where the program declares f32.",
+        next_step="compare expected and found; convert inside the function.",
+    ),
 }

@@ -18,6 +18,17 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 KERNEL_ATTRIBUTE = "gradir.kernel"
+LIBRARY_ATTRIBUTE = "gradir.library"
+"""Of a declared kernel: the name of the function that the runtime calls for it."""
+CONFIG_ATTRIBUTE = "gradir.config"
+EFFECTS_ATTRIBUTE = "gradir.effects"
+"""Of a declared kernel whose calls keep their place and are never removed."""
+ELEMENTS_ATTRIBUTE = "gradir.elements"
+"""Of a declared kernel: element types of its operands and results at level 1, where signs and complex numbers are known."""
+DESTINATIONS_ATTRIBUTE = "gradir.destinations"
+"""Of a declared kernel: how many of its last arguments are results."""
+COMPLEX_ATTRIBUTE = "gradir.complex"
+"""Of a declared kernel: positions of the arguments whose last dimension is a real and an imaginary part."""
 _FIELDS = ("tile", "block", "pack", "parallel")
 
 
@@ -130,9 +141,18 @@ class TemplateAttr(Schedule):
     name = "kernel.template"
 
 
-KernelAttr: TypeAlias = ElementwiseAttr | RowsAttr | ContractionAttr | LoopsAttr | TemplateAttr
+@irdl_attr_definition
+class LibraryAttr(Schedule):
+    """A declared function: the attribute `gradir.library` of the function names who computes it, `gradir.config` says how."""
 
-_ATTRIBUTES: tuple[type[Schedule], ...] = (ElementwiseAttr, RowsAttr, ContractionAttr, LoopsAttr, TemplateAttr)
+    FIELDS = ()
+
+    name = "kernel.library"
+
+
+KernelAttr: TypeAlias = ElementwiseAttr | RowsAttr | ContractionAttr | LoopsAttr | TemplateAttr | LibraryAttr
+
+_ATTRIBUTES: tuple[type[Schedule], ...] = (ElementwiseAttr, RowsAttr, ContractionAttr, LoopsAttr, TemplateAttr, LibraryAttr)
 KINDS: dict[str, type[Schedule]] = {attribute.name.removeprefix("kernel."): attribute for attribute in _ATTRIBUTES}
 
 Kernel = Dialect("kernel", [], list(KINDS.values()))

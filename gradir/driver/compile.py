@@ -13,13 +13,14 @@ from os import PathLike
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, parse_target, target_of
+from gradir.dialects.target.implementations import calls_libraries, library_versions
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import collector_paused, read, run_passes
 from gradir.driver.pipelines import ROAD, OptionValue
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
-from gradir.driver.signatures import arena_bytes, signature_of
+from gradir.driver.signatures import arena_bytes, library_of, signature_of
 from gradir.driver.versions import toolchain, versions
 from gradir.errors import GradirError
 from gradir.ir.structure import public_functions
@@ -28,7 +29,7 @@ from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLin
 from gradir.runtime.module import Module
 from gradir.runtime.target import host_target
 from gradir.targets.cpu import compile_object
-from gradir.targets.llvm.module import Assertion, translate
+from gradir.targets.llvm.module import Translation, translate
 
 Trees = Mapping[str, tuple[str, str]]
 """Function name -> how a frontend packs its inputs and its outputs (the manifest's `input_tree`, `output_tree`)."""
@@ -110,24 +111,25 @@ def _build(
     if not isinstance(machine, CpuTargetAttr):
         raise _not_a_cpu(str(machine))
     if store is None:
-        objects, kernels, assertions = _one_object(module, machine, report)
+        objects, kernels, host = _one_object(module, machine, report)
     else:
-        objects, kernels, assertions = _cached_kernels(module, machine, store, report)
+        objects, kernels, host = _cached_kernels(module, machine, store, report)
     arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
     functions = (_complete(spec, arenas[spec.name], trees) for spec in specs)
     manifest = Manifest(
         tuple(functions),
         tuple(kernels),
         _target(machine),
-        {line.op_id: SourceLine("cf.assert", "", line.location, line.message) for line in assertions},
+        {line.op_id: SourceLine(line.op, "", line.location, line.message) for line in host.assertions},
         versions(),
         options.threads,
+        libraries=tuple(map(library_of, host.libraries)),
     )
     _describe(report, manifest, objects)
     return manifest, objects
 
 
-def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport) -> tuple[list[bytes], list[KernelRef], list[Assertion]]:
+def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport) -> tuple[list[bytes], list[KernelRef], Translation]:
     """Everything in one object, kernels called directly."""
     _loops([module], report)
     if report.keep_ir:
@@ -139,12 +141,12 @@ def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport)
     with report.stage("llvm"):
         code = compile_object(translation.text, machine)
     report.kernels_compiled = report.kernels
-    return [code], [], translation.assertions
+    return [code], [], translation
 
 
 def _cached_kernels(
     module: ModuleOp, machine: CpuTargetAttr, store: Cache, report: CompileReport
-) -> tuple[list[bytes], list[KernelRef], list[Assertion]]:
+) -> tuple[list[bytes], list[KernelRef], Translation]:
     """The host code in one object, kernels in those of the cache and in one new object."""
     with report.stage("kernel cache"):
         named = name_by_structure(module, f"{machine}\n{toolchain()}")
@@ -166,7 +168,7 @@ def _cached_kernels(
             store.store_kernels(new, objects[1])
         place.update(_add_objects(objects, known))
     report.kernels_compiled, report.kernels_cached = len(new), len(known)
-    return objects, [KernelRef(symbol, place[symbol]) for symbol in split.symbols], host.assertions
+    return objects, [KernelRef(symbol, place[symbol]) for symbol in split.symbols], host
 
 
 def _add_objects(objects: list[bytes], known: Mapping[str, bytes]) -> dict[str, int]:
@@ -233,9 +235,9 @@ def _machine(target: str, threads: int | None) -> str:
 def _program_key(module: ModuleOp | str, machine: str, entry: str | None, trees: Trees) -> str:
     """Locations are part of the key only where a failure at run time can show them."""
     text = module if isinstance(module, str) else print_module(module)
-    if not isinstance(module, str) and ".assert" in text:
+    if not isinstance(module, str) and (".assert" in text or calls_libraries(text)):
         text = print_module(module, debuginfo=True)
-    return digest("program", text, machine, entry or "", repr(sorted(trees.items())), toolchain())
+    return digest("program", text, machine, entry or "", repr(sorted(trees.items())), library_versions(text), toolchain())
 
 
 def _target(machine: CpuTargetAttr) -> Target:

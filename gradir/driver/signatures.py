@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ArrayAttr,
     BFloat16Type,
+    DictionaryAttr,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -16,17 +18,26 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     Signedness,
+    StringAttr,
     TensorType,
 )
 from xdsl.ir import Attribute
 
+from gradir.dialects.custom_calls import config_value
+from gradir.dialects.kernel import (
+    COMPLEX_ATTRIBUTE,
+    CONFIG_ATTRIBUTE,
+    DESTINATIONS_ATTRIBUTE,
+    ELEMENTS_ATTRIBUTE,
+    LIBRARY_ATTRIBUTE,
+)
 from gradir.dialects.nd import BindOp
-from gradir.dialects.types import shape_of
+from gradir.dialects.types import ints, is_complex, shape_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
 from gradir.ir.structure import single_block
-from gradir.runtime.manifest import Dim, FunctionSpec, TensorSpec
+from gradir.runtime.manifest import Dim, FunctionSpec, LibrarySpec, TensorSpec
 
 _FLOATS: dict[type[Attribute], str] = {Float64Type: "f64", Float32Type: "f32", Float16Type: "f16", BFloat16Type: "bf16"}
 
@@ -92,15 +103,35 @@ def signature_of(function: FuncOp) -> FunctionSpec:
     )
 
 
+def library_of(function: FuncOp) -> LibrarySpec:
+    """What the runtime has to know of a declared kernel (level 3 or 4)."""
+    attributes = function.attributes
+    kinds = list(function.function_type.inputs.data)
+    elements = list(cast("ArrayAttr[Attribute]", attributes[ELEMENTS_ATTRIBUTE]).data)
+    first = len(kinds) - (_mark(function, DESTINATIONS_ATTRIBUTE) or 0)
+    specs = [
+        TensorSpec(
+            f"arg{k}", tuple(None if n == DYNAMIC_INDEX else n for n in cast("Any", kind).get_shape()), element_name(elem) or str(elem)
+        )
+        for k, (kind, elem) in enumerate(zip(kinds, elements))
+    ]
+    config = config_value(cast("DictionaryAttr | None", attributes.get(CONFIG_ATTRIBUTE)))
+    parts = attributes.get(COMPLEX_ATTRIBUTE)
+    name = cast("StringAttr", attributes[LIBRARY_ATTRIBUTE]).data
+    return LibrarySpec(name, config, tuple(specs[:first]), tuple(specs[first:]), () if parts is None else ints(parts))
+
+
 def arena_bytes(function: FuncOp) -> int:
     """The arena that a level-3 or level-4 entry wants."""
     return _mark(function, "gradir.arena") or 0
 
 
 def element_name(elem: Attribute) -> str | None:
-    """`f32`, `i1`, `ui8`, `index`, ...; None for a type that arrays cannot have."""
+    """`f32`, `complex<f32>`, `i1`, `ui8`, `index`, ...; None for a type that arrays cannot have."""
     if type(elem) in _FLOATS:
         return _FLOATS[type(elem)]
+    if is_complex(elem):
+        return str(elem)
     if isinstance(elem, IndexType):
         return "index"
     if isinstance(elem, IntegerType) and elem.width.data in (1, 8, 16, 32, 64):
@@ -128,7 +159,7 @@ def _no_array(function: FuncOp, name: str, kind: Attribute) -> GradirError:
         f"'{name}' of a public function has a type that no array can have",
         part="graph",
         code="GR051",
-        expected="tensors of f64, f32, f16, bf16, i1, i8 to i64, ui8 to ui64, index",
+        expected="tensors of f64, f32, f16, bf16, complex<f64>, complex<f32>, i1, i8 to i64, ui8 to ui64, index",
         found=str(kind),
         hint="make the function private, or convert at its boundary",
     )

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE
+from gradir.dialects.kernel import EFFECTS_ATTRIBUTE, KERNEL_ATTRIBUTE
 from gradir.dialects.upstream import arith, func, linalg, tensor
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.dependences import BARRIER, overwritten, readers, used_values
@@ -40,7 +40,9 @@ class OrderKernels(Pass):
 
     def apply(self, op: Operation, context: PassContext) -> None:
         functions = [f for f in op.regions[0].block.ops if isinstance(f, func.FuncOp)]
-        kernels = frozenset(f.sym_name.data for f in functions if KERNEL_ATTRIBUTE in f.attributes)
+        kernels = frozenset(
+            f.sym_name.data for f in functions if KERNEL_ATTRIBUTE in f.attributes and EFFECTS_ATTRIBUTE not in f.attributes
+        )
         for function in functions:
             if KERNEL_ATTRIBUTE not in function.attributes:
                 for block in function.body.blocks:

@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsTerminator, NoMemoryEffect, SymbolOpInterface, SymbolTable
 
+from gradir.dialects.kernel import EFFECTS_ATTRIBUTE, LIBRARY_ATTRIBUTE
 from gradir.dialects.upstream.effects import Effects, own_effects
 from gradir.dialects.upstream.func import CallOp, FuncOp
 
@@ -70,6 +71,8 @@ class Purity:
         if known is not None:
             return known
         function = self._functions.get(name)
+        if function is not None and LIBRARY_ATTRIBUTE in function.attributes and function.function_type.outputs.data:
+            return Effects.ORDER if EFFECTS_ATTRIBUTE in function.attributes else Effects.NOTHING  # on tensors: values in, values out
         if function is None or function.body.first_block is None:
             return Effects.ANYTHING
         self._callees[name] = Effects.ANYTHING  # what a recursive call sees

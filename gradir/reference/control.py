@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from gradir.dialects.kernel import LIBRARY_ATTRIBUTE
 from gradir.dialects.upstream import cf, scf
 from gradir.dialects.upstream.func import CallOp
 from gradir.ir.structure import single_block
 from gradir.reference.buffers import Race, check_call
+from gradir.reference.library import call_library
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.sizes import named_sizes
 from gradir.reference.values import whole
@@ -21,6 +23,8 @@ from gradir.reference.values import whole
 def _call(machine: Machine, op: CallOp, *arguments: Value) -> Value:
     name = op.callee.string_value()
     function = machine.function(name)
+    if function is not None and LIBRARY_ATTRIBUTE in function.attributes:
+        return call_library(machine, op, function, arguments)
     if function is None or not function.body.blocks:
         machine.fail(op, "OP100", f"function @{name} has no body")
     single_block(function)

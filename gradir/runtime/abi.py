@@ -14,6 +14,14 @@ Every compiled function takes a pointer to a context first:
     };
     struct ErrorSlot { i64 code; i64 op_id; i64 operands[4]; };
 
+`callback` runs library function `id` of the module on `args`, an array of buffers, inputs before outputs:
+
+    struct Buffer { void* data; i64 dtype; i64 rank; const i64* sizes; const i64* strides; };   // strides in elements; row-major, no gaps
+
+dtype: see ELEMENT_CODES. A C function that a user registers is `i32 f(const Call*)`, 0 meaning success; inputs are not to be written:
+
+    struct Call { i64 inputs; i64 outputs; const Buffer* buffers; const char* config; };        // config: the configuration as JSON
+
 A public function `f` is called through `i32 f.packed(Context*, i64* slots)`. The slots hold one pointer per memref argument in the
 order inputs, outputs, arena (when there is one); a memref with dynamic dims is followed by the sizes of those dims. Scalars take one slot.
 `gradir/dialects/target/abi.py` states the same numbers for the emitter; a test compares the two.
@@ -40,6 +48,14 @@ ERROR_BYTES = 48
 STATUS_OK = 0
 STATUS_ASSERTION = 1
 STATUS_OUT_OF_MEMORY = 2
+STATUS_CALLBACK = 3
+"""A function called through `callback` failed; the error slot holds {3, op id, the status that it returned}."""
+
+BUFFER_WORDS = 5
+ELEMENT_CODES = {
+    "f64": 1, "f32": 2, "f16": 3, "bf16": 4, "i1": 5, "i8": 6, "i16": 7, "i32": 8, "i64": 9,
+    "ui8": 10, "ui16": 11, "ui32": 12, "ui64": 13, "f8E4M3FN": 14, "f8E5M2": 15,
+}  # fmt: skip
 
 ALIGNMENT = 64
 """Alignment in bytes of arenas, outputs and everything that `allocate` returns; the largest that may be asked for."""

@@ -54,6 +54,7 @@ class Plan(ctypes.Structure):
         ("set_base", ctypes.c_void_p),
         ("callback", ctypes.c_void_p),
     ]
+        ("user", ctypes.c_void_p),
 
 
 class Context(ctypes.Structure):
@@ -91,8 +92,19 @@ def symbol_numbers(spec: FunctionSpec) -> dict[Any, int]:
     return numbers
 
 
-def invoke(spec: FunctionSpec, entry: int, threads: int, inputs: Sequence[Any], outputs: Sequence[Array], failed: Failure) -> None:
-    """Call `entry` with arrays (or integers, for scalars) that fit `spec`; `failed` raises when it returns a status."""
+def invoke(
+    spec: FunctionSpec,
+    entry: int,
+    threads: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Array],
+    failed: Failure,
+    callbacks: tuple[int, int] = (0, 0),
+) -> None:
+    """Call `entry` with arrays (or integers, for scalars) that fit `spec`; `failed` raises when it returns a status.
+
+    `callbacks`: the context's `callback` and `user`.
+    """
     words: list[int] = []
     for tensor, value in zip(spec.inputs + spec.outputs, (*inputs, *outputs), strict=True):
         if tensor.kind == "scalar":
@@ -117,8 +129,8 @@ def invoke(spec: FunctionSpec, entry: int, threads: int, inputs: Sequence[Any], 
         lib.address("gradir.release"),
         ctypes.addressof(error),
         threads,
-        None,
-        None,
+        callbacks[0] or None,
+        callbacks[1] or None,
     )
     try:
         status = _ENTRY(entry)(ctypes.byref(context), slots)
@@ -143,7 +155,16 @@ def scalar_word(value: Any, tensor: TensorSpec) -> int:
 class FastCall:
     """The wrapper's builtin for one function: `call(*arrays) -> tuple`. `owner` (the code) lives as long as the builtin."""
 
-    def __init__(self, spec: FunctionSpec, entry: int, threads: int, slow: Callable[..., Any], failed: Failure, owner: object) -> None:
+    def __init__(
+        self,
+        spec: FunctionSpec,
+        entry: int,
+        threads: int,
+        slow: Callable[..., Any],
+        failed: Failure,
+        owner: object,
+        callbacks: tuple[int, int] = (0, 0),
+    ) -> None:
         tensors = spec.inputs + spec.outputs
         numbers = symbol_numbers(spec)
         dims = [[d if isinstance(d, int) else ~numbers[d or (place, k)] for k, d in enumerate(t.shape)] for place, t in enumerate(tensors)]
@@ -170,7 +191,8 @@ class FastCall:
             id(np.ndarray),
             table[NEW_FROM_DESCR],
             table[SET_BASE_OBJECT],
-            None,
+            callbacks[0] or None,
+            callbacks[1] or None,
         )
 
     def set_threads(self, threads: int) -> None:

@@ -102,6 +102,18 @@ class Manifest:
         return {"format": FORMAT, **asdict(self), "source_map": {str(key): asdict(line) for key, line in self.source_map.items()}}
 
     @staticmethod
+@dataclass(frozen=True)
+class LibrarySpec:
+    """A function that the module calls by name. Sizes and types are those of its buffers; `complex_parts` are the positions, among inputs
+    and outputs, of buffers whose last dim is a real and an imaginary part."""
+
+    name: str
+    config: Mapping[str, Any]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    complex_parts: tuple[int, ...] = ()
+
+
     def from_json(value: Mapping[str, Any]) -> Manifest:
         """Read `to_json`'s value; `GradirError` RT011 when a field is missing or of another shape."""
         if value.get("format") != FORMAT:
@@ -122,6 +134,8 @@ class Manifest:
 
 def malformed(what: str, expected: str, found: str) -> GradirError:
     """The error for a manifest that this version cannot read."""
+    libraries: tuple[LibrarySpec, ...] = ()
+    """By id: what the code calls back."""
     return GradirError(
         f"the manifest cannot be read: {what}",
         part="runtime",
@@ -141,6 +155,7 @@ def _function(row: Mapping[str, Any]) -> FunctionSpec:
         arena_bytes=int(row["arena_bytes"]),
         input_tree=str(row["input_tree"]),
         output_tree=str(row["output_tree"]),
+                libraries=tuple(_library(row) for row in value.get("libraries", ())),
     )
 
 
@@ -151,3 +166,12 @@ def _specs(rows: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
 def dump(manifest: Manifest, extra: Mapping[str, Any]) -> bytes:
     """Compact JSON bytes of the manifest and `extra` top-level fields, keys sorted: equal content, equal bytes."""
     return json.dumps({**manifest.to_json(), **extra}, sort_keys=True, separators=(",", ":")).encode()
+def _limit(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _library(row: Mapping[str, Any]) -> LibrarySpec:
+    parts = tuple(int(k) for k in row["complex_parts"])
+    return LibrarySpec(str(row["name"]), dict(row["config"]), _specs(row["inputs"]), _specs(row["outputs"]), parts)
+
+

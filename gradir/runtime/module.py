@@ -17,6 +17,7 @@ import numpy as np
 from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
 from gradir.runtime.call import FastCall, fast_call_takes, invoke, is_plain
+from gradir.runtime.library.table import LibraryTable, failure
 from gradir.runtime.loader import Library, load_object
 from gradir.runtime.manifest import FunctionSpec, Manifest
 from gradir.runtime.signature import check_inputs, check_outputs, make_outputs, overlaps
@@ -33,12 +34,13 @@ class Function:
     are fine: they are never written, and copied only when their layout asks for it. `flat(*inputs)` always gives a tuple.
     """
 
-    __slots__ = ("__weakref__", "_entry", "_fast", "_library", "_manifest", "_single", "_threads", "flat", "spec")
+    __slots__ = ("__weakref__", "_entry", "_fast", "_library", "_manifest", "_single", "_table", "_threads", "flat", "spec")
 
-    def __init__(self, spec: FunctionSpec, library: Library, manifest: Manifest, threads: int) -> None:
+    def __init__(self, spec: FunctionSpec, library: Library, manifest: Manifest, threads: int, table: LibraryTable) -> None:
         self.spec = spec
         self._library = library
         self._manifest = manifest
+        self._table = table
         self._threads = threads
         self._entry = library.address(spec.symbol)
         self._single = len(spec.outputs) == 1
@@ -69,7 +71,7 @@ class Function:
 
     def _first_call(self, *inputs: Any) -> tuple[Array, ...]:
         if fast_call_takes(self.spec):
-            self._fast = FastCall(self.spec, self._entry, self._threads, self._slow_call, self._failed, self._library)
+            self._fast = FastCall(self.spec, self._entry, self._threads, self._slow_call, self._failed, self._library, self._callbacks)
             self.flat = self._fast.builtin()
         else:
             self.flat = self._slow_call
@@ -86,18 +88,23 @@ class Function:
         inputs, sizes = check_inputs(self.spec, values)
         if out is None:
             outputs = make_outputs(self.spec, sizes)
-            invoke(self.spec, self._entry, self._threads, inputs, outputs, self._failed)
+            invoke(self.spec, self._entry, self._threads, inputs, outputs, self._failed, self._callbacks)
             return tuple(outputs)
         wanted = check_outputs(self.spec, out, sizes)
         written = [
             array if _plain_memory(array) and not overlaps(array, (*inputs, *wanted[:index])) else np.empty(array.shape, array.dtype)
             for index, array in enumerate(wanted)
         ]
-        invoke(self.spec, self._entry, self._threads, inputs, written, self._failed)
+        invoke(self.spec, self._entry, self._threads, inputs, written, self._failed, self._callbacks)
         for array, source in zip(wanted, written, strict=True):
             if array is not source:
                 array[...] = source
         return tuple(wanted)
+
+    @property
+    def _callbacks(self) -> tuple[int, int]:
+        """What the context needs for functions that are called by name."""
+        return self._table.callback, self._table.user
 
     def _failed(self, status: int, code: int = 0, op_id: int = 0, *operands: int) -> NoReturn:
         if status == abi.STATUS_OUT_OF_MEMORY:
@@ -112,6 +119,8 @@ class Function:
                 hint="drop results that are no longer needed, or call gradir.runtime.memory.trim()",
             )
         line = self._manifest.source_map.get(op_id)
+        if status == abi.STATUS_CALLBACK:
+            raise failure(line, f"@{self.name}", operands[0])
         raise GradirError(
             (line.message if line and line.message else "an assertion of the program does not hold"),
             part="runtime",
@@ -131,14 +140,16 @@ class Module:
     def __init__(self, manifest: Manifest, objects: Sequence[bytes]) -> None:
         """Link `objects` (the first defines the functions, the others kernels) and fill the kernel table.
 
-        Raises `GradirError` RT014 when they were compiled for another machine, RT010 when they do not link.
+        Raises `GradirError` RT014 when they were compiled for another machine, RT010 when they do not link, RT030 when they call
+        a function by a name that is not registered.
         """
         check_target(manifest.target)
         self.manifest = manifest
         self.objects = tuple(objects)
         self._threads = manifest.threads or available_threads()
         self._library = _link(manifest, objects)
-        self._functions = {spec.name: Function(spec, self._library, manifest, self._threads) for spec in manifest.functions}
+        table = LibraryTable(manifest.libraries)
+        self._functions = {spec.name: Function(spec, self._library, manifest, self._threads, table) for spec in manifest.functions}
 
     @property
     def functions(self) -> tuple[str, ...]:

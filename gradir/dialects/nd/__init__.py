@@ -16,6 +16,7 @@ from gradir.dialects.nd import (
     elementwise,
     indexing,
     mathematics,
+    library,
     reduction,
     regions,
     shape,
@@ -82,6 +83,7 @@ from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, Ga
 from gradir.dialects.nd.mathematics import (
     AcoshOp,
     AcosOp,
+from gradir.dialects.nd.library import CustomCallOp
     AsinhOp,
     AsinOp,
     AtanhOp,
@@ -138,6 +140,8 @@ FAMILIES = {
 Nd = Dialect("nd", [op for ops in FAMILIES.values() for op in ops], [DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()])
 
 __all__ = [
+    "random": random.OPS,
+    "library": library.OPS,
     "FAMILIES",
     "AbsOp",
     "AcosOp",
@@ -186,6 +190,8 @@ __all__ = [
     "ErfInvOp",
     "ErfOp",
     "ErfcOp",
+    "CustomCallOp",
+    "DimOp",
     "ExpOp",
     "Expm1Op",
     "FloorOp",

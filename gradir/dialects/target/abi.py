@@ -17,5 +17,14 @@ OFFSET_USER = 56  # ptr
 STATUS_OK = 0
 STATUS_ASSERTION = 1
 STATUS_OUT_OF_MEMORY = 2
+STATUS_CALLBACK = 3
+"""A function called through `callback` failed; the error slot holds {3, op id, the status that it returned}."""
 
 ARENA_ALIGNMENT = 64
+
+BUFFER_WORDS = 5  # of what `callback` gets for each buffer: pointer, element type, rank, pointer to sizes, pointer to strides
+ELEMENT_CODES = {
+    "f64": 1, "f32": 2, "f16": 3, "bf16": 4, "i1": 5, "i8": 6, "i16": 7, "i32": 8, "i64": 9,
+    "ui8": 10, "ui16": 11, "ui32": 12, "ui64": 13, "f8E4M3FN": 14, "f8E5M2": 15,
+}  # fmt: skip
+"""Element type -> its number in a buffer of `callback`."""

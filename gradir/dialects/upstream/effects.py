@@ -87,7 +87,12 @@ def _write_if_memory(op: Operation) -> Effects:
     return Effects.WRITE if _in_memory(op.operands) else Effects.NOTHING
 
 
+def _call_by_name(op: Operation) -> Effects:
+    return Effects.ORDER if "effects" in op.properties else Effects.NOTHING
+
+
 _BY_OPERANDS: dict[str, Callable[[Operation], Effects]] = {
+    "nd.custom_call": _call_by_name,
     "linalg.fill": _whole,
     "linalg.copy": _whole,
     "linalg.broadcast": _whole,

@@ -24,6 +24,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     effects,
     elementwise,
     indexing,
+    library,
     mathematics,
     reduction,
     select_and_scatter,
@@ -51,6 +52,8 @@ FAMILIES = (
     creation,
     effects,
 )
+    random,
+    library,
 
 
 @dataclass(frozen=True)

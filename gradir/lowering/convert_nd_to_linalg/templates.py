@@ -5,10 +5,10 @@ Destination-passing like every kernel: the last argument is the result's tensor,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, TemplateAttr
@@ -51,6 +51,31 @@ class Templates:
             self.functions.append(self._build(symbol, types, body, builder))
         callee = {"callee": SymbolRefAttr(symbol)}
         return list(builder.op(func.CallOp, (*operands, *destinations), [v.type for v in destinations], callee).results)
+
+    def declared(
+        self,
+        builder: Builder,
+        name: str,
+        operands: Sequence[SSAValue],
+        destinations: Sequence[SSAValue],
+        attributes: Mapping[str, Attribute],
+    ) -> Sequence[SSAValue]:
+        """The results of a call of a kernel without a body, which `attributes` describe; equal ones share one declaration."""
+        types = [v.type for v in (*operands, *destinations)]
+        results = [v.type for v in destinations]
+        identity = (name, tuple(sorted(attributes.items())), tuple(types), len(results))
+        symbol = self._names.get(identity)
+        if symbol is None:
+            symbol = self._names[identity] = self._fresh("".join(c if c.isalnum() else "_" for c in name))
+            properties: dict[str, Attribute] = {
+                "sym_name": StringAttr(symbol),
+                "function_type": FunctionType.from_lists(types, results),
+                "sym_visibility": StringAttr("private"),
+            }
+            self.functions.append(
+                func.FuncOp.create(properties=properties, attributes=dict(attributes), regions=[Region()], location=builder.loc)
+            )
+        return builder.op(func.CallOp, (*operands, *destinations), results, {"callee": SymbolRefAttr(symbol)}).results
 
     def number(self, what: str) -> int:
         """0, 1, 2, ...: numbers of `what` that no two functions of the module share."""

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from gradir.runtime.loader import Library, compile_text, load_object
+from gradir.runtime.native.callbacks import CALLBACKS_IR
 from gradir.runtime.native.memory import memory_ir
 from gradir.runtime.native.threads import threads_ir
 from gradir.runtime.native.wrapper import PYTHON_SYMBOLS, WRAPPER_IR
@@ -19,6 +20,8 @@ SYSTEM_SYMBOLS = ("free", "posix_memalign", "pthread_create", "pthread_detach", 
 EXPORTS = (
     "gradir.allocate",
     "gradir.call",
+    "gradir.call_c",
+    "gradir.callback",
     "gradir.parallel_for",
     "gradir.pool",
     "gradir.pool_unlock",
@@ -70,7 +73,7 @@ def _build() -> Native:
     """
     imports = {name: _address(ctypes.CDLL(None), name) for name in SYSTEM_SYMBOLS}
     imports |= {name: _address(ctypes.pythonapi, name) for name in PYTHON_SYMBOLS}
-    code = compile_text(threads_ir() + memory_ir() + WRAPPER_IR)
+    code = compile_text(threads_ir() + memory_ir() + WRAPPER_IR + CALLBACKS_IR)
     found = Native(load_object(code, EXPORTS, imports=imports))
 
     def in_child() -> None:

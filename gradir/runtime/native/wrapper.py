@@ -44,7 +44,7 @@ declare void @Py_IncRef(ptr)
 
 @failure.format = internal constant [8 x i8] c"iLLLLLL\\00"
 
-%Plan = type { ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr }
+%Plan = type { ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr, ptr }
 %Spec = type { ptr, i64, ptr, i64 }
 
 ; Check one argument, store its pointer and dynamic sizes; the next free slot, or null when the array is not plainly right.
@@ -313,7 +313,9 @@ run:
   %callback.at = getelementptr i8, ptr %context, i64 48
   store ptr %callback, ptr %callback.at
   %user.at = getelementptr i8, ptr %context, i64 56
-  store ptr null, ptr %user.at
+  %user.from = getelementptr %Plan, ptr %plan, i64 0, i32 14
+  %user = load ptr, ptr %user.from
+  store ptr %user, ptr %user.at
   %thread.state = call ptr @PyEval_SaveThread()
   %status = call i32 %entry.function(ptr %context, ptr %slots)
   call void @PyEval_RestoreThread(ptr %thread.state)

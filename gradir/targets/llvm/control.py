@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from gradir.dialects.target import abi
 from gradir.ir.passes import error_at
 from gradir.targets.llvm.emitter import Buffer, FunctionEmitter, Handler, Value
+from gradir.targets.llvm.library import call_library, is_library
 from gradir.targets.llvm.memory import context_field
 
 Parts = list[tuple[str, str]]
@@ -167,8 +168,12 @@ def execute_region(e: FunctionEmitter, op: Any) -> None:
 
 
 def call(e: FunctionEmitter, op: Any) -> None:
-    """A direct call, or one through the table of kernels; a status other than 0 ends this function too."""
+    """A direct call, one through the table of kernels, or a callback; a status other than 0 ends this function too."""
     name = op.callee.root_reference.data
+    declared = e.module.definitions.get(name)
+    if declared is not None and is_library(declared):
+        call_library(e, op, declared)
+        return
     arguments = "".join(f", {t} {v}" for operand in op.operands for t, v in e.parts(operand))
     results = [part for r in op.results for part in e.part_types(r.type)]
     if any(isinstance(r.type, MemRefType) for r in op.results):

@@ -38,11 +38,12 @@ HANDLERS: dict[str, Handler] = {
 
 @dataclass(frozen=True)
 class Assertion:
-    """One `cf.assert`: the id that the error slot gets, its message, its place in the source."""
+    """One `cf.assert` (or another op that may fail): the id that the error slot gets, its message, its place in the source."""
 
     op_id: int
     message: str
     location: str
+    op: str = "cf.assert"
 
 
 @dataclass
@@ -52,6 +53,8 @@ class Translation:
     text: str
     entries: list[str] = field(default_factory=list[str])
     assertions: list[Assertion] = field(default_factory=list[Assertion])
+    libraries: list[FuncOp] = field(default_factory=list[FuncOp])
+    """Declared kernels that are called back, by id."""
 
 
 class ModuleEmitter:
@@ -69,6 +72,7 @@ class ModuleEmitter:
         self.exported = frozenset(exported)
         self.functions: list[str] = []
         self.assertions: list[Assertion] = []
+        self.libraries: dict[FuncOp, int] = {}
         self.first_op_id = first_op_id
         self.failures = 0  # grows whenever something that can fail is written
         self.function = ""
@@ -120,9 +124,13 @@ class ModuleEmitter:
             )
         return symbol(name)
 
-    def op_id(self, op: Operation, message: str) -> int:
+    def library_id(self, function: FuncOp) -> int:
+        """The number of a declared kernel for the runtime."""
+        return self.libraries.setdefault(function, len(self.libraries))
+
+    def op_id(self, op: Operation, message: str, kind: str = "cf.assert") -> int:
         number = self.first_op_id + len(self.assertions)
-        self.assertions.append(Assertion(number, message, location_text(op.location)))
+        self.assertions.append(Assertion(number, message, location_text(op.location), kind))
         self.failures += 1
         return number
 
@@ -251,7 +259,7 @@ def translate(
         globals_.insert(0, f"{symbol(KERNEL_TABLE)} = global [{len(external_kernels)} x ptr] zeroinitializer, align 8")
     profile = '!0 = !{!"branch_weights", i32 1, i32 1000000}\n!1 = !{!"branch_weights", i32 1000000, i32 1}'
     text = "\n".join([*globals_, *e.functions, e.attributes(), profile, ""])
-    return Translation(text, entries, e.assertions)
+    return Translation(text, entries, e.assertions, list(e.libraries))
 
 
 def emit_module(
