@@ -36,10 +36,9 @@ _FAMILIES = (
     "composite",
     "sorting",
     "effects",
+    "library",
 )
 
-    "random",
-    "library",
 
 def vjp(kind: type[Operation]) -> Callable[[VjpRule], VjpRule]:
     """Register the reverse rule of `kind`; plugins use it too."""

@@ -55,12 +55,6 @@ OPERATOR: dict[str, Code] = {
         cause="a misspelt setting.",
         next_step='write `gradir.fastmath = "fast"`, or remove the attribute.',
     ),
-    "OP100": operator(
-        "no meaning here",
-        meaning="The reference evaluator has no meaning for this op at this place, or no values of this type.",
-        cause="a request of the `ad` dialect, an op of level 5 or of another target, a missing function, a type that no array has.",
-        next_step="run `differentiate` first where the op is a request.",
-    ),
     "OP050": operator(
         "no such function",
         meaning="The program calls a function by name (`nd.custom_call`), and no function is registered under that name.",
@@ -84,6 +78,12 @@ OPERATOR: dict[str, Code] = {
         meaning="The attribute `gradir.implementation` pins an op to an implementation that does not exist, or cannot be used here.",
         cause="a misspelt name, another element type, or a package that is not installed.",
         next_step="the error lists the implementations of the op and why each does not apply; remove the attribute to let the table choose.",
+    ),
+    "OP100": operator(
+        "no meaning here",
+        meaning="The reference evaluator has no meaning for this op at this place, or no values of this type.",
+        cause="a request of the `ad` dialect, an op of level 5 or of another target, a missing function, a type that no array has.",
+        next_step="run `differentiate` first where the op is a request.",
     ),
     "OP101": operator(
         "uninitialised read",

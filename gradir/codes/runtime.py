@@ -111,12 +111,6 @@ RUNTIME: dict[str, Code] = {
         cause="shapes larger than this machine can hold, or results that are kept alive.",
         next_step="drop results that are no longer needed, or call `gradir.runtime.memory.trim()`.",
     ),
-    "RT050": runtime(
-        "cannot read an input array",
-        meaning="An `--input` of `gradir-run` does not spell an array.",
-        cause="a missing type or value, a number outside the type's range, or a shell that removed the brackets.",
-        next_step="write SHAPExTYPE=VALUE (`2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `8xi32=iota`) or @FILE.npy, in quotes.",
-    ),
     "RT030": runtime(
         "a library function is missing",
         meaning="The module calls a function by name (`nd.custom_call`) that nobody has registered in this process.",
@@ -140,5 +134,11 @@ RUNTIME: dict[str, Code] = {
         meaning="A Python function that the program calls by name returned another number of results, other shapes or other types.",
         cause="a shape rule that does not fit the function, or f64 where the program declares f32.",
         next_step="compare expected and found; convert inside the function.",
+    ),
+    "RT050": runtime(
+        "cannot read an input array",
+        meaning="An `--input` of `gradir-run` does not spell an array.",
+        cause="a missing type or value, a number outside the type's range, or a shell that removed the brackets.",
+        next_step="write SHAPExTYPE=VALUE (`2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `8xi32=iota`) or @FILE.npy, in quotes.",
     ),
 }

@@ -53,8 +53,8 @@ class Plan(ctypes.Structure):
         ("new_array", ctypes.c_void_p),
         ("set_base", ctypes.c_void_p),
         ("callback", ctypes.c_void_p),
-    ]
         ("user", ctypes.c_void_p),
+    ]
 
 
 class Context(ctypes.Structure):

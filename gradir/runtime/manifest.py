@@ -77,6 +77,16 @@ class KernelRef:
 
 
 @dataclass(frozen=True)
+class LibrarySpec:
+    and outputs, of buffers whose last dim is a real and an imaginary part."""
+
+    name: str
+    config: Mapping[str, Any]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True)
 class Target:
     """The machine that the objects were compiled for."""
 
@@ -96,24 +106,14 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     threads: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    libraries: tuple[LibrarySpec, ...] = ()
+    """By id: what the code calls back."""
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that `from_json` reads back."""
         return {"format": FORMAT, **asdict(self), "source_map": {str(key): asdict(line) for key, line in self.source_map.items()}}
 
     @staticmethod
-@dataclass(frozen=True)
-class LibrarySpec:
-    """A function that the module calls by name. Sizes and types are those of its buffers; `complex_parts` are the positions, among inputs
-    and outputs, of buffers whose last dim is a real and an imaginary part."""
-
-    name: str
-    config: Mapping[str, Any]
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    complex_parts: tuple[int, ...] = ()
-
-
     def from_json(value: Mapping[str, Any]) -> Manifest:
         """Read `to_json`'s value; `GradirError` RT011 when a field is missing or of another shape."""
         if value.get("format") != FORMAT:
@@ -127,6 +127,7 @@ class LibrarySpec:
                 versions=dict(value["versions"]),
                 threads=value["threads"],
                 details=dict(value["details"]),
+                libraries=tuple(_library(row) for row in value.get("libraries", ())),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise malformed("a field is missing or malformed", "the fields of format 1", f"{type(error).__name__}: {error}") from error
@@ -134,8 +135,6 @@ class LibrarySpec:
 
 def malformed(what: str, expected: str, found: str) -> GradirError:
     """The error for a manifest that this version cannot read."""
-    libraries: tuple[LibrarySpec, ...] = ()
-    """By id: what the code calls back."""
     return GradirError(
         f"the manifest cannot be read: {what}",
         part="runtime",
@@ -155,8 +154,15 @@ def _function(row: Mapping[str, Any]) -> FunctionSpec:
         arena_bytes=int(row["arena_bytes"]),
         input_tree=str(row["input_tree"]),
         output_tree=str(row["output_tree"]),
-                libraries=tuple(_library(row) for row in value.get("libraries", ())),
     )
+
+
+def _limit(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _library(row: Mapping[str, Any]) -> LibrarySpec:
+    return LibrarySpec(str(row["name"]), dict(row["config"]), _specs(row["inputs"]), _specs(row["outputs"]), parts)
 
 
 def _specs(rows: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
@@ -166,12 +172,3 @@ def _specs(rows: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
 def dump(manifest: Manifest, extra: Mapping[str, Any]) -> bytes:
     """Compact JSON bytes of the manifest and `extra` top-level fields, keys sorted: equal content, equal bytes."""
     return json.dumps({**manifest.to_json(), **extra}, sort_keys=True, separators=(",", ":")).encode()
-def _limit(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-def _library(row: Mapping[str, Any]) -> LibrarySpec:
-    parts = tuple(int(k) for k in row["complex_parts"])
-    return LibrarySpec(str(row["name"]), dict(row["config"]), _specs(row["inputs"]), _specs(row["outputs"]), parts)
-
-

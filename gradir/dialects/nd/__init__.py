@@ -15,8 +15,8 @@ from gradir.dialects.nd import (
     effects,
     elementwise,
     indexing,
-    mathematics,
     library,
+    mathematics,
     reduction,
     regions,
     shape,
@@ -80,10 +80,10 @@ from gradir.dialects.nd.elementwise import (
     XorOp,
 )
 from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, IndexAtOp, ScatterAddOp, UpdateAtOp
+from gradir.dialects.nd.library import CustomCallOp
 from gradir.dialects.nd.mathematics import (
     AcoshOp,
     AcosOp,
-from gradir.dialects.nd.library import CustomCallOp
     AsinhOp,
     AsinOp,
     AtanhOp,
@@ -135,13 +135,12 @@ FAMILIES = {
     "sorting": sorting.OPS,
     "regions": regions.OPS,
     "effects": effects.OPS,
+    "library": library.OPS,
 }
 
 Nd = Dialect("nd", [op for ops in FAMILIES.values() for op in ops], [DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()])
 
 __all__ = [
-    "random": random.OPS,
-    "library": library.OPS,
     "FAMILIES",
     "AbsOp",
     "AcosOp",
@@ -180,6 +179,7 @@ __all__ = [
     "CumprodOp",
     "CumsumOp",
     "Cumulative",
+    "CustomCallOp",
     "Direction",
     "DirectionAttr",
     "DivOp",
@@ -190,8 +190,6 @@ __all__ = [
     "ErfInvOp",
     "ErfOp",
     "ErfcOp",
-    "CustomCallOp",
-    "DimOp",
     "ExpOp",
     "Expm1Op",
     "FloorOp",

@@ -51,9 +51,8 @@ FAMILIES = (
     indexing,
     creation,
     effects,
-)
-    random,
     library,
+)
 
 
 @dataclass(frozen=True)
