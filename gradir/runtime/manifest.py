@@ -78,12 +78,14 @@ class KernelRef:
 
 @dataclass(frozen=True)
 class LibrarySpec:
+    """A function that the module calls by name. Sizes and types are those of its buffers; `complex_parts` are the positions, among inputs
     and outputs, of buffers whose last dim is a real and an imaginary part."""
 
     name: str
     config: Mapping[str, Any]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    complex_parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,9 @@ def _limit(value: Any) -> int | None:
 
 
 def _library(row: Mapping[str, Any]) -> LibrarySpec:
+    parts = tuple(int(k) for k in row["complex_parts"])
     return LibrarySpec(str(row["name"]), dict(row["config"]), _specs(row["inputs"]), _specs(row["outputs"]), parts)
+
 
 
 def _specs(rows: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
