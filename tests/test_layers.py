@@ -9,22 +9,23 @@ PACKAGE = Path(__file__).parent.parent / "gradir"
 
 ALLOWED: dict[str, set[str]] = {
     "codes": set(),
+    "size_algebra": set(),
     "errors": {"codes"},
-    "ir": {"errors"},
-    "dialects": {"errors", "ir"},
-    "autodiff": {"errors", "ir", "dialects"},
-    "lowering": {"errors", "ir", "dialects"},
-    "targets": {"errors", "ir", "dialects"},
-    "reference": {"errors", "ir", "dialects"},
+    "ir": {"errors", "size_algebra"},
+    "dialects": {"errors", "size_algebra", "ir"},
+    "autodiff": {"errors", "size_algebra", "ir", "dialects"},
+    "lowering": {"errors", "size_algebra", "ir", "dialects"},
+    "targets": {"errors", "size_algebra", "ir", "dialects"},
+    "reference": {"errors", "size_algebra", "ir", "dialects"},
     "ptx": {"errors"},
-    "runtime": {"errors", "ptx"},
-    "driver": {"errors", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime"},
-    "frontends": {"errors", "ir", "dialects", "runtime", "driver"},
-    "tools": {"errors", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime", "driver", "frontends"},
+    "runtime": {"errors", "size_algebra", "ptx"},
+    "driver": {"errors", "size_algebra", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime"},
+    "frontends": {"errors", "size_algebra", "ir", "dialects", "runtime", "driver"},
+    "tools": {"errors", "size_algebra", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime", "driver", "frontends"},
 }
 """Folder of the package -> folders that it may import."""
 
-FORBIDDEN: dict[str, set[str]] = {"runtime": {"xdsl"}, "ptx": {"xdsl", "llvmlite"}, "errors": {"xdsl", "numpy"}, "codes": {"xdsl", "numpy"}}
+FORBIDDEN: dict[str, set[str]] = {"runtime": {"xdsl"}, "ptx": {"xdsl", "llvmlite"}, "errors": {"xdsl", "numpy"}, "codes": {"xdsl", "numpy"}, "size_algebra": {"xdsl", "numpy"}}
 """Folder -> packages that it must do without."""
 
 

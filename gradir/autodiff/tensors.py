@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.nd.shape import TO_END
-from gradir.dialects.types import element_of, i64_array, shape_of, tensor
+from gradir.dialects.nd.shape import TO_END, padded_shape
+from gradir.dialects.types import Dim, element_of, i64_array, shape_of, tensor
+from gradir.dialects.upstream import arith, tensor as upstream_tensor
 from gradir.errors import GradirError
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
@@ -67,6 +68,23 @@ class TensorBuilder:
     def sizes(self, shape: Sequence[int | str | None]) -> list[SSAValue]:
         """The run-time sizes of `shape`, one index per named dimension."""
         return [self.emit(nd.SymbolOp, [], INDEX, sym=StringAttr(n)) for n in shape if isinstance(n, str)]
+
+    def position(self, at: int | str) -> SSAValue:
+        """A place along a dimension, a number or computed from sizes, as the rank-0 tensor that dynamic slices start at."""
+        kind = tensor(i64, ())
+        if isinstance(at, int):
+            return self.emit(nd.ConstantOp, [], kind, value=IntegerAttr(at, i64))
+        size = self.emit(nd.SymbolOp, [], INDEX, sym=StringAttr(at))
+        return self.emit(upstream_tensor.FromElementsOp, [self.emit(arith.IndexCastOp, [size], i64)], kind)
+
+    def part(self, x: SSAValue, start: Sequence[int | str], sizes: Sequence[Dim]) -> SSAValue:
+        """The slice of these sizes, which lies inside of `x`."""
+        op = nd.DynamicSliceOp.make(x, [self.position(at) for at in start], sizes)
+        return self.emit(nd.DynamicSliceOp, list(op.operands), op.result.type, **op.properties)
+
+    def put(self, part: SSAValue, into: SSAValue, start: Sequence[int | str]) -> SSAValue:
+        """`into` with the slice from `start` on replaced by `part`."""
+        return self.emit(nd.DynamicUpdateSliceOp, [into, part, *(self.position(at) for at in start)], into.type)
 
     def full_like(self, value: float, reference: SSAValue) -> SSAValue:
         return self.full(value, reference.type)
@@ -171,17 +189,14 @@ class TensorBuilder:
         interior = tuple(interior) if interior is not None else (0,) * len(low)
         if not any(low) and not any(high) and not any(interior):
             return x
-        shape = tuple(
-            lo + n + max(0, n - 1) * mid + hi if isinstance(n, int) else n for n, lo, hi, mid in zip(shape_of(x), low, high, interior)
-        )
+        shape = padded_shape(shape_of(x), low, high, interior)
         fill = self.full(value, tensor(element_of(x), ()))
         arrays = {"low": i64_array(tuple(low)), "high": i64_array(tuple(high)), "interior": i64_array(interior)}
         return self.emit(nd.PadOp, [x, fill], tensor(element_of(x), shape), **arrays)
 
     def concatenate(self, inputs: Sequence[SSAValue], dim: int) -> SSAValue:
-        shape = list(shape_of(inputs[0]))
-        shape[dim] = sum(n for x in inputs if isinstance(n := shape_of(x)[dim], int))
-        return self.emit(nd.ConcatenateOp, list(inputs), tensor(element_of(inputs[0]), tuple(shape)), dim=IntegerAttr(dim, i64))
+        kind = tensor(element_of(inputs[0]), nd.ConcatenateOp.result_shape(inputs, dim))
+        return self.emit(nd.ConcatenateOp, list(inputs), kind, dim=IntegerAttr(dim, i64))
 
     # reductions and contractions -----------------------------------------------------------------------------------
 

@@ -57,6 +57,12 @@ RUNTIME: dict[str, Code] = {
         cause="a size that the program computes.",
         next_step="pass the array to write to: `out=[...]`.",
     ),
+    "RT009": runtime(
+        "size not allowed",
+        meaning="An input gives a named size a value that the function was not compiled for: `gradir.Dim` states min, max and multiple.",
+        cause="a last, smaller batch, or a sequence longer than the program's limit.",
+        next_step="pad or split the input, or compile with a wider `gradir.Dim`.",
+    ),
     "RT010": runtime(
         "object cannot be linked",
         meaning="LLVM refused the object code, or a symbol is missing in it.",

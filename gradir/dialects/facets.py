@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from gradir.dialects.nd import creation
+from gradir.dialects.nd import creation, shape
 from gradir.dialects.nd.base import NdOp, Sample
 
 OpClass = type[Operation]
@@ -68,6 +68,7 @@ EVALUATE = Facet("evaluate", "its definition as a numpy function", _has_meaning)
 SAMPLES = Facet("samples", "small valid inputs, from which tests are generated", _has_samples)
 
 skip(creation.SymbolOp, "evaluate", "the size belongs to the run: the reference evaluator knows what a name is bound to")
+skip(shape.DimOp, "evaluate", "a number of the shape alone: the reference evaluator reads it off the operand")
 skip(creation.BindOp, "evaluate", "gives a size its name and has no result; the reference evaluator keeps the names")
 
 

@@ -1,7 +1,8 @@
 """Tensor types as the compiler handles them: interned, with named sizes.
 
 A named size is a string in Python and a `?` plus a name in the tensor's encoding in text, `tensor<?x64xf32, ["b", ""]>`: equal shapes
-are equal types. A `?` without a name is `None`. Relies on xDSL's builtin types only; numpy loads on first use of a dtype.
+are equal types. A name may be computed from others, `2*b+1` (see `gradir.size_algebra`). A `?` without a name is `None`. Relies on
+xDSL's builtin types only; numpy loads on first use of a dtype.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     BFloat16Type,
+    ComplexType,
     DenseArrayBase,
     Float16Type,
     Float32Type,
@@ -40,7 +42,10 @@ Dim: TypeAlias = int | str | None
 Shape: TypeAlias = tuple[Dim, ...]
 
 FLOATS: tuple[Attribute, ...] = (f64, f32, f16, bf16)
+COMPLEXES: tuple[Attribute, ...] = (ComplexType(f64), ComplexType(f32))
 _FLOAT_CLASSES = (Float64Type, Float32Type, Float16Type, BFloat16Type)
+_REAL_OF: dict[Attribute, Attribute] = dict(zip(COMPLEXES, (f64, f32)))
+_COMPLEX_OF: dict[Attribute, Attribute] = {real: elem for elem, real in _REAL_OF.items()}
 
 
 @lru_cache(maxsize=1 << 14)
@@ -116,14 +121,34 @@ def is_bool(elem: Attribute) -> bool:
     return elem == i1
 
 
+def is_complex(elem: Attribute) -> bool:
+    """True of complex<f32>, complex<f64>."""
+    return isinstance(elem, ComplexType) and elem in _REAL_OF
+
+
 def is_number(elem: Attribute) -> bool:
     """True of floats and integers wider than one bit."""
     return is_float(elem) or is_integer(elem)
 
 
+def real_of(elem: Attribute) -> Attribute:
+    """The element type of the real part: f32 of complex<f32>; a real type is its own."""
+    return _REAL_OF.get(elem, elem)
+
+
+def complex_of(elem: Attribute) -> Attribute:
+    """complex<f32> of f32, complex<f64> of f64; KeyError of a type that has no complex numbers."""
+    return _COMPLEX_OF[elem]
+
+
 def sizes_agree(a: Dim, b: Dim) -> bool:
-    """False when the two sizes are known to differ, or carry different names; an anonymous `?` agrees with anything."""
-    return a == b or a is None or b is None
+    """False when the two sizes are known to differ, or carry different names; an anonymous `?` agrees with anything.
+
+    `b-1` agrees with `max(b-1,0)`: who leaves the bound out says that it holds.
+    """
+    if a == b or a is None or b is None:
+        return True
+    return not isinstance(a, int) and not isinstance(b, int) and (a == f"max({b},0)" or b == f"max({a},0)")
 
 
 @lru_cache(maxsize=1 << 12)
@@ -174,6 +199,8 @@ def numpy_dtype(elem: Attribute) -> np.dtype[Any]:
         return np.dtype(f"{'u' if is_unsigned(elem) else ''}int{elem.width.data}")
     if isinstance(elem, IndexType):
         return np.dtype(np.int64)
+    if isinstance(elem, ComplexType):
+        return np.dtype(np.complex64 if real_of(elem) == f32 else np.complex128)
     bits = {Float64Type: 64, Float32Type: 32, Float16Type: 16}[type(elem)]  # pyright: ignore[reportArgumentType]  a KeyError names the type
     return np.dtype(f"float{bits}")
 
@@ -181,6 +208,7 @@ def numpy_dtype(elem: Attribute) -> np.dtype[Any]:
 @cache
 def _element_types() -> dict[str, Attribute]:
     table: dict[str, Attribute] = {"bool": i1, "float64": f64, "float32": f32, "float16": f16, "bfloat16": bf16}
+    table |= {"complex128": COMPLEXES[0], "complex64": COMPLEXES[1]}
     for width in (8, 16, 32, 64):
         table[f"int{width}"] = IntegerType(width)
         table[f"uint{width}"] = IntegerType(width, Signedness.UNSIGNED)

@@ -11,12 +11,14 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from gradir import size_algebra
 from gradir.dialects import nd
+from gradir.dialects.nd import meaning
 from gradir.errors import GradirError
 from gradir.ir.passes import function_name, location_text
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.memory import sizes_of
-from gradir.reference.sizes import two_sizes
+from gradir.reference.sizes import check_result, two_sizes
 from gradir.reference.values import Partial, dtype_of, partial, parts, undefined, whole
 
 _MOVES: dict[str, tuple[int, ...]] = {
@@ -43,8 +45,11 @@ def _plain(machine: Machine, op: Any, *values: Value) -> Value:
     if op.name in _MOVES and any(isinstance(value, Partial) for value in values):
         return _moved(machine, op, *values)
     with np.errstate(all="ignore"):
-        result = op.evaluate(*(whole(machine, op, value) for value in values))
-    return tuple(result) if isinstance(result, tuple | list) else np.asarray(result)
+        result = _evaluate(machine, op, *(whole(machine, op, value) for value in values))
+    results = tuple(result) if isinstance(result, tuple | list) else (np.asarray(result),)
+    for given, value in zip(op.results, results):
+        check_result(op, given.type, np.shape(value), machine.sizes)
+    return results
 
 
 def _moved(machine: Machine, op: Any, *values: Value) -> Value:
@@ -53,7 +58,12 @@ def _moved(machine: Machine, op: Any, *values: Value) -> Value:
     carriers = _MOVES[op.name] or range(len(values))
     data = [value.array if isinstance(value, Partial) and k in carriers else whole(machine, op, value) for k, value in enumerate(values)]
     flags = [parts(value)[1].astype(dtype) if k in carriers else value for k, value in enumerate(values)]
-    return partial(np.asarray(op.evaluate(*data)), np.asarray(op.evaluate(*flags)) != 0)
+    return partial(np.asarray(_evaluate(machine, op, *data)), np.asarray(_evaluate(machine, op, *flags)) != 0)
+
+
+def _evaluate(machine: Machine, op: Any, *values: Value) -> Value:
+    """The op's own meaning; shapes that name sizes of the function get their values."""
+    return meaning.evaluate(op, values, machine.sizes) if op.name in meaning.SIZED else op.evaluate(*values)
 
 
 evaluates(*_OPERATORS)(_plain)
@@ -89,9 +99,15 @@ def _empty(_machine: Machine, op: nd.EmptyOp, *sizes: Value) -> Value:
 @evaluates(nd.SymbolOp)
 def _symbol(machine: Machine, op: nd.SymbolOp) -> Value:
     name = _name(op)
-    if name not in machine.sizes:
-        machine.fail(op, "OP111", f"the size '{name}' has no value: no argument's type mentions it and no nd.bind gives it")
-    return np.int64(machine.sizes[name])
+    for missing in size_algebra.names_in(name):
+        if missing not in machine.sizes:
+            machine.fail(op, "OP111", f"the size '{missing}' has no value: no argument's type mentions it and no nd.bind gives it")
+    return np.int64(size_algebra.evaluate(name, machine.sizes))
+
+
+@evaluates(nd.DimOp)
+def _dim(_machine: Machine, op: nd.DimOp, value: Value) -> Value:
+    return np.int64(np.shape(value.array if isinstance(value, Partial) else value)[op.number("dim")])
 
 
 @evaluates(nd.BindOp)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gradir import size_algebra
 from gradir.runtime import abi
 from gradir.runtime.dtypes import numpy_dtype
 from gradir.runtime.manifest import FunctionSpec, TensorSpec
@@ -255,7 +256,9 @@ def fast_call_works() -> bool:
 
 
 def fast_call_takes(spec: FunctionSpec) -> bool:
-    """Whether the wrapper can call a function of this signature: tensors only, sizes of outputs known from the inputs."""
+    """Whether the wrapper can call a function of this signature: tensors only, sizes of outputs names that inputs bind, without limits."""
+    if spec.sizes or any(isinstance(dim, str) and not size_algebra.is_name(dim) for tensor in spec.inputs for dim in tensor.shape):
+        return False
     tensors = (*spec.inputs, *spec.outputs)
     bound = {dim for tensor in spec.inputs for dim in tensor.shape if isinstance(dim, str)}
     needed = {tensor.shape[k] for tensor in spec.outputs for k in tensor.dynamic_dims}

@@ -1,7 +1,7 @@
 """What a compiled module says about itself: signatures, objects, source map, versions, target. Plain JSON, no pickle.
 
-Dims are sizes, symbol names (one size for every dim of that name in a call) or null (any size). The manifest states everything that
-calling needs, so a saved artefact runs where the compiler is not installed.
+Dims are sizes, names (one size for every dim of that name in a call), texts computed from names (`2*b+1`) or null (any size). The
+manifest states everything that calling needs, so a saved artefact runs where the compiler is not installed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,33 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
+class SizeSpec:
+    """What a call may bind a named size to: `b >= 1, b <= 64, b a multiple of 8`."""
+
+    name: str
+    min: int = 0
+    max: int | None = None
+    multiple: int = 1
+
+    def holds(self, size: int) -> bool:
+        """Whether that size is allowed."""
+        return size >= self.min and (self.max is None or size <= self.max) and size % self.multiple == 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.name} >= {self.min}"]
+        if self.max is not None:
+            parts.append(f"{self.name} <= {self.max}")
+        if self.multiple != 1:
+            parts.append(f"{self.name} a multiple of {self.multiple}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
 class FunctionSpec:
-    """A public function: `symbol` takes the context and the packed slots; the trees are the frontend's business."""
+    """A public function: `symbol` takes the context and the packed slots; the trees are the frontend's business.
+
+    `sizes`: the named sizes that have limits.
+    """
 
     name: str
     symbol: str
@@ -50,6 +75,7 @@ class FunctionSpec:
     arena_bytes: int = 0
     input_tree: str = ""
     output_tree: str = ""
+    sizes: tuple[SizeSpec, ...] = ()
 
     @property
     def slot_count(self) -> int:
@@ -156,6 +182,7 @@ def _function(row: Mapping[str, Any]) -> FunctionSpec:
         arena_bytes=int(row["arena_bytes"]),
         input_tree=str(row["input_tree"]),
         output_tree=str(row["output_tree"]),
+        sizes=tuple(SizeSpec(str(size["name"]), int(size["min"]), _limit(size["max"]), int(size["multiple"])) for size in row["sizes"]),
     )
 
 
@@ -166,7 +193,6 @@ def _limit(value: Any) -> int | None:
 def _library(row: Mapping[str, Any]) -> LibrarySpec:
     parts = tuple(int(k) for k in row["complex_parts"])
     return LibrarySpec(str(row["name"]), dict(row["config"]), _specs(row["inputs"]), _specs(row["outputs"]), parts)
-
 
 
 def _specs(rows: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:

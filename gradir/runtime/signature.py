@@ -12,17 +12,16 @@ from gradir.runtime.buffer import Buffer, pool_array
 from gradir.runtime.caller import caller_location
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.manifest import FunctionSpec, TensorSpec
+from gradir.runtime.run_time_sizes import CallSizes
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Sizes = dict[str, tuple[int, str]]
-"""Symbol -> its size in this call and where that was seen first."""
 
 
-def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], Sizes]:
+def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], CallSizes]:
     """Contiguous, aligned arrays for `values` (copied only when they are not), and the sizes that they bind.
 
-    Raises `GradirError` RT001 for their number, RT002 for a shape, RT003 for an element type, RT004 when one symbol has two sizes,
-    RT005 for something that is no array.
+    Raises `GradirError` RT001 for their number, RT002 for a shape, RT003 for an element type, RT004 when one name has two sizes,
+    RT009 for a size that the program does not allow, RT005 for something that is no array.
     """
     if len(values) != len(spec.inputs):
         raise _error(
@@ -33,19 +32,21 @@ def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], 
             f"{len(values)} inputs",
             "pass one array per input",
         )
-    sizes: Sizes = {}
-    return [
+    sizes = CallSizes(spec)
+    arrays = [
         value if _is_right(tensor, value) else _check_input(spec, tensor, value, sizes)
         for tensor, value in zip(spec.inputs, values, strict=True)
-    ], sizes
+    ]
+    sizes.finish()
+    return arrays, sizes
 
 
-def make_outputs(spec: FunctionSpec, sizes: Sizes) -> list[Array]:
+def make_outputs(spec: FunctionSpec, sizes: CallSizes) -> list[Array]:
     """New arrays from the pool for the results; `GradirError` RT008 when a size cannot be known before the call."""
     return [pool_array(_output_shape(spec, tensor, sizes), numpy_dtype(tensor.dtype)) for tensor in spec.outputs]
 
 
-def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: Sizes) -> list[Array]:
+def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: CallSizes) -> list[Array]:
     """The arrays of `out=`, after checking that results can be written there (`GradirError` RT006)."""
     if len(given) != len(spec.outputs):
         raise _error(spec, "RT006", "wrong number of arrays in out=", f"{len(spec.outputs)} arrays", str(len(given)), "one per result")
@@ -76,7 +77,7 @@ def _is_right(tensor: TensorSpec, value: Any) -> bool:
     return value.flags.c_contiguous and value.flags.aligned and tensor.kind == "tensor"
 
 
-def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Sizes) -> Any:
+def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: CallSizes) -> Any:
     array, dtype = _as_array(spec, tensor, value), numpy_dtype(tensor.dtype)
     if array.dtype != dtype:
         raise _error(
@@ -94,21 +95,12 @@ def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Size
             what = f"input '{tensor.name}' has another size in dim {k}"
             raise _error(spec, "RT002", what, str(tensor), _array_text(array), "pass the shape compiled for")
         if isinstance(want, str):
-            _bind(spec, sizes, want, have, f"dim {k} of '{tensor.name}'")
+            sizes.see(want, have, f"dim {k} of '{tensor.name}'")
     if tensor.kind == "scalar":
         if tensor.binds:
-            _bind(spec, sizes, tensor.binds, int(array), f"value of '{tensor.name}'")
+            sizes.see(tensor.binds, int(array), f"value of '{tensor.name}'")
         return array[()]
     return np.require(array, requirements=("C", "A"))
-
-
-def _bind(spec: FunctionSpec, sizes: Sizes, name: str, have: int, where: str) -> None:
-    size, first = sizes.setdefault(name, (have, where))
-    if have < 0:
-        raise _error(spec, "RT004", f"a negative size for '{name}'", f"{name} >= 0", f"{have} ({where})", "pass a size")
-    if size != have:
-        hint = f"all dims named '{name}' have one size in a call"
-        raise _error(spec, "RT004", f"two sizes for '{name}'", f"{name} = {size} ({first})", f"{have} ({where})", hint)
 
 
 def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
@@ -147,13 +139,12 @@ def _number(spec: FunctionSpec, tensor: TensorSpec, value: bool | int | float) -
     return array
 
 
-def _output_shape(spec: FunctionSpec, tensor: TensorSpec, sizes: Sizes) -> tuple[int, ...]:
+def _output_shape(spec: FunctionSpec, tensor: TensorSpec, sizes: CallSizes) -> tuple[int, ...]:
     shape: list[int] = []
     for k, dim in enumerate(tensor.shape):
-        if isinstance(dim, int):
-            shape.append(dim)
-        elif dim is not None and dim in sizes:
-            shape.append(sizes[dim][0])
+        size = sizes.of(dim)
+        if size is not None:
+            shape.append(size)
         else:
             raise _error(
                 spec,
@@ -166,16 +157,15 @@ def _output_shape(spec: FunctionSpec, tensor: TensorSpec, sizes: Sizes) -> tuple
     return tuple(shape)
 
 
-def _shape_fits(tensor: TensorSpec, shape: tuple[int, ...], sizes: Sizes) -> bool:
+def _shape_fits(tensor: TensorSpec, shape: tuple[int, ...], sizes: CallSizes) -> bool:
     if len(shape) != len(tensor.shape):
         return False
-    wanted = (sizes[dim][0] if isinstance(dim, str) and dim in sizes else dim for dim in tensor.shape)
-    return all(not isinstance(want, int) or want == have for want, have in zip(wanted, shape, strict=True))
+    return all(sizes.of(dim) in (None, have) for dim, have in zip(tensor.shape, shape, strict=True))
 
 
-def _expected_text(tensor: TensorSpec, sizes: Sizes) -> str:
-    dims = (sizes[dim][0] if isinstance(dim, str) and dim in sizes else dim for dim in tensor.shape)
-    return str(TensorSpec(tensor.name, tuple(dims), tensor.dtype))
+def _expected_text(tensor: TensorSpec, sizes: CallSizes) -> str:
+    known = ((dim, sizes.of(dim)) for dim in tensor.shape)
+    return str(TensorSpec(tensor.name, tuple(dim if size is None else size for dim, size in known), tensor.dtype))
 
 
 def _array_text(array: Array) -> str:

@@ -209,7 +209,7 @@ def test_a_scalar_may_be_a_size():
     inputs = [programs.tensor("x", 4), programs.tensor("y", 4), TensorSpec("n", (), "index", "scalar", "n")]
     spec = programs.function("add", inputs, [programs.tensor("sum", "n")])
     seen = check_inputs(spec, [X, Y, 7])[1]
-    assert seen == {"n": (7, "value of 'n'")} and make_outputs(spec, seen)[0].shape == (7,)
+    assert seen.values == {"n": (7, "value of 'n'")} and make_outputs(spec, seen)[0].shape == (7,)
     assert refused("RT004", check_inputs, spec, [X, Y, -1]).expected == "n >= 0"
 
 

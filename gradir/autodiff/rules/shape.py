@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from gradir.autodiff.registry import Contribution, vjp
+from gradir import size_algebra
+from gradir.autodiff.registry import Contribution, skip, vjp
 from gradir.autodiff.tensors import TensorBuilder, needs_static_sizes
 from gradir.dialects import nd
-from gradir.dialects.nd.shape import TO_END
-from gradir.dialects.types import shape_of
+from gradir.dialects.nd.shape import TO_END, padded_shape
+from gradir.dialects.types import Dim, shape_of
 
 Rule = tuple[Contribution, ...]
 
@@ -38,19 +39,15 @@ def broadcast_vjp(t: TensorBuilder, op: nd.BroadcastOp, ct: SSAValue) -> Rule:
 @vjp(nd.SliceOp)
 def slice_vjp(t: TensorBuilder, op: nd.SliceOp, ct: SSAValue) -> Rule:
     """Zeros where nothing was read."""
-    start, limit, stride = op.numbers("start"), op.numbers("limit"), op.numbers("stride")
-    low, high, interior = [], [], []
-    for lo, hi, st, n, m in zip(start, limit, stride, shape_of(op.operand), shape_of(ct)):
-        if not isinstance(n, int):
-            if (lo, hi, st) != (0, TO_END, 1):
-                raise needs_static_sizes(op, "a slice that takes dimensions of run-time size whole", op.operand)
-            for edge in (low, high, interior):
-                edge.append(0)
-            continue
-        assert isinstance(m, int), "a slice of a static dimension is static"
-        low.append(lo)
-        interior.append(st - 1)
-        high.append(n - lo - (m + max(0, m - 1) * (st - 1)))
+    start, stride = op.numbers("start"), op.numbers("stride")
+    low, high, interior = list(start), list[int](), [step - 1 for step in stride]
+    nothing = [0] * len(start)
+    for n, spread, lo in zip(shape_of(op.operand), padded_shape(shape_of(ct), nothing, nothing, interior), start):
+        rest = size_algebra.minus(size_algebra.minus(n, spread), lo)
+        if not isinstance(rest, int):  # `max(b-1,0) + 1` is no `b`: short operands have less than the slice skips
+            spread_out = t.pad(ct, 0.0, nothing, nothing, interior)
+            return (t.put(spread_out, t.zeros(op.operand.type), start),)
+        high.append(rest)
     return (t.pad(ct, 0.0, low, high, interior),)
 
 
@@ -58,8 +55,8 @@ def slice_vjp(t: TensorBuilder, op: nd.SliceOp, ct: SSAValue) -> Rule:
 def pad_vjp(t: TensorBuilder, op: nd.PadOp, ct: SSAValue) -> Rule:
     """The operand takes what it placed, the padding value the sum of the rest."""
     low, high, interior = op.numbers("low"), op.numbers("high"), op.numbers("interior")
-    if any(any(edges) for n, *edges in zip(shape_of(op.operand), low, high, interior) if not isinstance(n, int)):
-        raise needs_static_sizes(op, "padding of static dimensions only", op.operand)
+    if None in shape_of(ct):
+        raise needs_static_sizes(op, "a result whose sizes are numbers or have names", op.result)
 
     def by_operand() -> SSAValue:
         whole = t.pad(ct, 0.0, [-k for k in low], [-k for k in high])
@@ -79,15 +76,22 @@ def concatenate_vjp(t: TensorBuilder, op: nd.ConcatenateOp, ct: SSAValue) -> Rul
     """Each input takes its slice."""
     dim, ends = op.number("dim"), _ends(ct)
     parts: list[Contribution] = []
-    at = 0
+    total: Dim = shape_of(ct)[dim]
+    at: Dim = 0
     for x in op.inputs:
         n = shape_of(x)[dim]
-        if not isinstance(n, int):
-            raise needs_static_sizes(op, f"inputs whose dimension {dim} is static", x)
-        start, limit = [0] * len(ends), list(ends)
-        start[dim], limit[dim] = at, at + n
-        parts.append(lambda start=start, limit=limit: t.slice(ct, start, limit))
-        at += n
+        end = size_algebra.plus(at, n)
+        rest = size_algebra.minus(total, end)
+        if end is None or rest is None:
+            raise needs_static_sizes(op, f"inputs whose dimension {dim} has a name", x)
+        if isinstance(at, int) and (isinstance(end, int) or isinstance(rest, int)):
+            start, limit = [0] * len(ends), list(ends)
+            start[dim], limit[dim] = at, end if isinstance(end, int) else TO_END - rest if isinstance(rest, int) else TO_END
+            parts.append(lambda start=start, limit=limit: t.slice(ct, start, limit))
+        else:
+            first: list[int | str] = [at if d == dim else 0 for d in range(len(ends))]
+            parts.append(lambda x=x, first=first: t.part(ct, first, shape_of(x)))
+        at = end
     return tuple(parts)
 
 
@@ -100,3 +104,6 @@ def _ends(x: SSAValue) -> list[int]:
 def reverse_vjp(t: TensorBuilder, op: nd.ReverseOp, ct: SSAValue) -> Rule:
     """Its own inverse."""
     return (t.reverse(ct, op.numbers("dims")),)
+
+
+skip(nd.DimOp, "a size has no derivative")

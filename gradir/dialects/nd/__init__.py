@@ -117,7 +117,7 @@ from gradir.dialects.nd.reduction import (
 )
 from gradir.dialects.nd.regions import RegionOp, YieldOp
 from gradir.dialects.nd.resource import ResourceAttr, ResourceStorage
-from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
+from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, DimOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
 from gradir.dialects.nd.sorting import SortOp, TopKOp
 
 FAMILIES = {
@@ -180,6 +180,7 @@ __all__ = [
     "CumsumOp",
     "Cumulative",
     "CustomCallOp",
+    "DimOp",
     "Direction",
     "DirectionAttr",
     "DivOp",
@@ -226,6 +227,7 @@ __all__ = [
     "ReduceAnyOp",
     "ReduceMaxOp",
     "ReduceMinOp",
+    "ReducePrecisionOp",
     "ReduceProdOp",
     "ReduceSumOp",
     "ReduceWindowOp",

@@ -16,6 +16,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
+from gradir import size_algebra
 from gradir.dialects.nd.base import I64, I64_ARRAY, TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_at_least, check_element, check_length, check_same_types, check_shape
 from gradir.dialects.nd.contraction import check_product_elements
@@ -24,13 +25,12 @@ from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, rank_of,
 
 
 def window_count(size: Dim, window: Dim, stride: int, low: int, high: int, dilation: int = 1, base_dilation: int = 1) -> Dim:
-    """How many windows fit: `(padded - dilated window) // stride + 1`, 0 if none.
-
-    A run-time size stays itself only where nothing changes it.
-    """
+    """How many windows fit: `(padded - dilated window) // stride + 1`, 0 if none."""
     if not isinstance(size, int) or not isinstance(window, int):
-        unchanged = stride == 1 and base_dilation == 1 and isinstance(window, int) and low + high == (window - 1) * dilation
-        return size if unchanged else None
+        gaps = size_algebra.times(size_algebra.maximum(size_algebra.minus(size, 1), 0), base_dilation - 1)
+        reach = size_algebra.plus(size_algebra.times(size_algebra.minus(window, 1), dilation), 1)
+        spare = size_algebra.minus(size_algebra.plus(size_algebra.plus(size, gaps), low + high), reach)
+        return size_algebra.maximum(size_algebra.plus(size_algebra.floordiv(spare, stride), 1), 0)
     padded = (max(size, 1) - 1) * base_dilation + (1 if size else 0) + low + high
     reach = (window - 1) * dilation + 1 if window else 0
     return 0 if padded < reach else (padded - reach) // stride + 1
@@ -97,9 +97,9 @@ class ConvGeneralOp(NdOp):
             ("rhs output channels", outputs, batches),
             ("lhs batch", lhs[0], batches),
         ):
-            if groups > 1 and not (isinstance(size, int) and size % groups == 0):
+            if groups > 1 and size is not None and size_algebra.quotient(size, groups) is None:
                 self.fail(f"{what} must be a multiple of {groups} groups, found {size}")
-        per_group = channels // features if isinstance(channels, int) else channels
+        per_group = size_algebra.quotient(channels, features)
         if not sizes_agree(per_group, kernel_channels):
             self.fail(f"channels differ: lhs has {channels} in {features} feature groups, rhs expects {kernel_channels} per group")
 
@@ -129,7 +129,7 @@ class ConvGeneralOp(NdOp):
             window_count(lhs[1 + d], rhs[d], strides[d], padding[2 * d], padding[2 * d + 1], rhs_dilation[d], lhs_dilation[d])
             for d in range(len(lhs) - 2)
         ]
-        batch = lhs[0] // batch_groups if isinstance(lhs[0], int) else lhs[0]
+        batch = size_algebra.floordiv(lhs[0], batch_groups)
         return (batch, *spatial, rhs[-1])
 
     @classmethod

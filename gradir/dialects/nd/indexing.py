@@ -27,6 +27,9 @@ from gradir.dialects.nd.checks import (
 from gradir.dialects.text import INDEX, Clause, parse_tensor, resolve
 from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, shape_of, shape_text, tensor
 
+RUN_TIME = -1
+"""In `sizes` of `nd.dynamic_slice`: a run-time size."""
+
 
 def _around(shape: Sequence[Dim], dim: int, middle: Sequence[Dim] = ()) -> tuple[Dim, ...]:
     """`shape` with `middle` in place of dimension `dim`."""
@@ -119,7 +122,8 @@ def _check_starts(op: NdOp, starts: Sequence[SSAValue], rank: int) -> None:
 class DynamicSliceOp(NdOp):
     """`result[i] = operand[s + i]` with `s = clamp(starts, 0, size - sizes)`: the slice always fits.
 
-    starts are rank-0 integer tensors, one per dimension; sizes the result's shape. StableHLO: dynamic_slice.
+    starts are rank-0 integer tensors, one per dimension; sizes the result's shape, -1 where its type names a run-time size that fits.
+    StableHLO: dynamic_slice, real_dynamic_slice.
     """
 
     name = "nd.dynamic_slice"
@@ -137,17 +141,23 @@ class DynamicSliceOp(NdOp):
         check_element(self, "operand", self.operand, "any")
         _check_starts(self, self.starts, len(shape))
         check_length(self, "sizes", sizes, len(shape), "one per dimension of the operand")
-        check_at_least(self, "sizes", sizes, 0)
+        check_at_least(self, "sizes", sizes, RUN_TIME)
         for d, (size, total) in enumerate(zip(sizes, shape)):
             if isinstance(total, int) and size > total:
                 self.fail(f"dim {d}: a slice of {size} does not fit in {total}")
         check_same_element(self, "result", self.result, "operand", self.operand)
-        check_shape(self, sizes, self.result)
+        check_shape(self, [None if size == RUN_TIME else size for size in sizes], self.result)
+        for d, (size, taken) in enumerate(zip(sizes, shape_of(self.result))):
+            if (size == RUN_TIME) != (not isinstance(taken, int)):
+                self.fail(
+                    f"dim {d}: sizes has {size}, result has {taken}; {RUN_TIME} stands for a run-time size that the result's type names"
+                )
 
     @classmethod
-    def make(cls, operand: SSAValue, starts: Sequence[SSAValue], sizes: Sequence[int]) -> Self:
-        """`starts` are rank-0 integer tensors."""
-        return new(cls, (operand, *starts), tensor(element_of(operand), sizes), {"sizes": i64_array(sizes)})
+    def make(cls, operand: SSAValue, starts: Sequence[SSAValue], sizes: Sequence[Dim]) -> Self:
+        """`starts` are rank-0 integer tensors; a run-time size is a name."""
+        numbers = i64_array(size if isinstance(size, int) else RUN_TIME for size in sizes)
+        return new(cls, (operand, *starts), tensor(element_of(operand), sizes), {"sizes": numbers})
 
 
 @irdl_op_definition

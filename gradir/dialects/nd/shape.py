@@ -14,6 +14,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from gradir import size_algebra
 from gradir.dialects.nd.base import I64, I64_ARRAY, TENSOR, NdOp, new
 from gradir.dialects.nd.checks import (
     check_at_least,
@@ -32,7 +33,11 @@ TO_END = -1
 
 @irdl_op_definition
 class ReshapeOp(NdOp):
-    """`result[i] = operand[j]` where i and j have the same row-major position. StableHLO: reshape. ONNX: Reshape, Squeeze, Unsqueeze."""
+    """`result[i] = operand[j]` where i and j have the same row-major position.
+
+    Run-time sizes of the result are named: `tensor<?x?xf32, ["b", "t"]>` to `tensor<?xf32, ["b*t"]>`. A size without a name is what the
+    others leave. StableHLO: reshape, dynamic_reshape. ONNX: Reshape, Squeeze, Unsqueeze.
+    """
 
     name = "nd.reshape"
     FAMILY: ClassVar[str] = "shape"
@@ -45,26 +50,13 @@ class ReshapeOp(NdOp):
         check_element(self, "operand", self.operand, "any")
         check_same_element(self, "result", self.result, "operand", self.operand)
         before, after = shape_of(self.operand), shape_of(self.result)
-        if None in before or None in after:
-            return
-        if _volume(before) != _volume(after):
+        if not size_algebra.same_count(size_algebra.product(before), size_algebra.product(after)):
             self.fail(f"numbers of elements differ: operand has shape {shape_text(before)}, result has {shape_text(after)}")
 
     @classmethod
     def make(cls, operand: SSAValue, shape: Sequence[Dim]) -> Self:
         """The operand's elements in row-major order, in that shape."""
         return new(cls, (operand,), tensor(element_of(operand), shape))
-
-
-def _volume(shape: Sequence[Dim]) -> tuple[int, tuple[str, ...]]:
-    """The product of the sizes: a number and the sorted names; a name `a*b` is a product itself."""
-    number, names = 1, list[str]()
-    for size in shape:
-        if isinstance(size, int):
-            number *= size
-        elif size is not None:
-            names += size.split("*")
-    return number, tuple(sorted(names)) if number else ()
 
 
 @irdl_op_definition
@@ -187,7 +179,8 @@ def check_sizes(op: NdOp, sizes: Sequence[SSAValue], result: Sequence[Dim]) -> N
 
 @irdl_op_definition
 class SliceOp(NdOp):
-    """`result[i] = operand[start + i * stride]` for `start + i * stride < limit`. limit -1 stands for the size itself, for run-time sizes.
+    """`result[i] = operand[start + i * stride]` for `start + i * stride < limit`. limit -1 stands for the size itself, for run-time sizes;
+    -1 - k for the size less k.
 
     Static bounds only; run-time starts are `nd.dynamic_slice`. StableHLO: slice. ONNX: Slice.
     """
@@ -217,30 +210,29 @@ class SliceOp(NdOp):
         check_at_least(self, "start", start, 0)
         check_at_least(self, "stride", stride, 1)
         for d, size in enumerate(shape):
-            end = size if limit[d] == TO_END else limit[d]
+            end = limit_of(size, limit[d])
             if isinstance(end, int) and not (start[d] <= end and (not isinstance(size, int) or end <= size)):
                 self.fail(f"dim {d}: start {start[d]} and limit {end} must satisfy 0 <= start <= limit <= {'?' if size is None else size}")
         check_shape(self, self.result_shape(shape, start, limit, stride), self.result)
 
     @staticmethod
     def result_shape(shape: Sequence[Dim], start: Sequence[int], limit: Sequence[int], stride: Sequence[int]) -> tuple[Dim, ...]:
-        """`ceil((limit - start) / stride)` per dimension; a run-time size stays itself when the whole dimension is taken."""
-        sizes: list[Dim] = []
-        for size, low, high, step in zip(shape, start, limit, stride):
-            end = size if high == TO_END else high
-            if isinstance(end, int):
-                sizes.append(max(0, -((low - end) // step)))
-            else:
-                sizes.append(end if low == 0 and step == 1 else None)
-        return tuple(sizes)
+        """`ceil((limit - start) / stride)` per dimension, 0 where that is negative."""
+        lengths = (size_algebra.minus(limit_of(size, high), low) for size, low, high in zip(shape, start, limit))
+        return tuple(size_algebra.maximum(size_algebra.ceildiv(length, step), 0) for length, step in zip(lengths, stride))
 
     @classmethod
     def make(cls, operand: SSAValue, start: Sequence[int], limit: Sequence[int], stride: Sequence[int] | None = None) -> Self:
-        """Bounds per dimension; limit -1 takes a run-time dimension to its end."""
+        """Bounds per dimension; limit -1 takes a run-time dimension to its end, -1 - k leaves k elements out."""
         stride = stride or (1,) * len(start)
         kind = tensor(element_of(operand), cls.result_shape(shape_of(operand), start, limit, stride))
         properties: dict[str, Attribute] = {"start": i64_array(start), "limit": i64_array(limit), "stride": i64_array(stride)}
         return new(cls, (operand,), kind, properties)
+
+
+def limit_of(size: Dim, limit: int) -> Dim:
+    """The limit of a slice: numbers below 0 count from the end, from `TO_END`, which is the size itself."""
+    return limit if limit >= 0 else size_algebra.plus(size, limit - TO_END)
 
 
 @irdl_op_definition
@@ -293,13 +285,11 @@ class PadOp(NdOp):
 
 
 def padded_shape(shape: Sequence[Dim], low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> tuple[Dim, ...]:
-    """`size + (size - 1) * interior + low + high` per dimension; a run-time size stays itself where nothing is added."""
+    """`size + max(size - 1, 0) * interior + low + high` per dimension."""
     sizes: list[Dim] = []
     for size, before, after, between in zip(shape, low, high, interior):
-        if isinstance(size, int):
-            sizes.append(size + max(size - 1, 0) * between + before + after)
-        else:
-            sizes.append(size if before + after == 0 and between == 0 else None)
+        gaps = size_algebra.times(size_algebra.maximum(size_algebra.minus(size, 1), 0), between)
+        sizes.append(size_algebra.plus(size_algebra.plus(size, gaps), before + after))
     return tuple(sizes)
 
 
@@ -333,11 +323,10 @@ class ConcatenateOp(NdOp):
 
     @staticmethod
     def result_shape(inputs: Sequence[SSAValue], dim: int) -> tuple[Dim, ...]:
-        """Sizes along `dim` add up; a sum with a run-time size has no name."""
-        sizes = [shape_of(value)[dim] for value in inputs]
-        known = [n for n in sizes if isinstance(n, int)]
-        others = [n for n in sizes if not isinstance(n, int)]
-        total = sum(known) if not others else (others[0] if len(others) == 1 and not sum(known) else None)
+        """Sizes along `dim` add up."""
+        total: Dim = 0
+        for value in inputs:
+            total = size_algebra.plus(total, shape_of(value)[dim])
         shape = shape_of(inputs[0])
         return (*shape[:dim], total, *shape[dim + 1 :])
 
@@ -371,4 +360,44 @@ class ReverseOp(NdOp):
         return new(cls, (operand,), operand.type, {"dims": i64_array(dims)})
 
 
-OPS = (ReshapeOp, TransposeOp, BroadcastOp, SliceOp, PadOp, ConcatenateOp, ReverseOp)
+@irdl_op_definition
+class DimOp(NdOp):
+    """`result = the size of dimension dim`, an index: `nd.dim %x dim 0 : tensor<?x4xf32>`. StableHLO: get_dimension_size. ONNX: Shape."""
+
+    name = "nd.dim"
+    FAMILY: ClassVar[str] = "shape"
+    CLAUSES: ClassVar[tuple[Clause, ...]] = (Clause("dim", "dim", "int"),)
+
+    operand = operand_def(TENSOR)
+    dim = prop_def(I64)
+    result = result_def(IndexType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operand = parser.parse_unresolved_operand()
+        properties = parse_clauses(parser, cls.CLAUSES)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        position = parser.pos
+        values = resolve(parser, [operand], [parse_tensor(parser)], position)
+        return cls.create(operands=values, result_types=(INDEX,), properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.operand)
+        print_clauses(self, printer, self.CLAUSES, 0)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.operand.type)
+
+    def verify_(self) -> None:
+        check_element(self, "operand", self.operand, "any")
+        check_dims(self, "dim", (self.number("dim"),), rank_of(self.operand))
+
+    @classmethod
+    def make(cls, operand: SSAValue, dim: int) -> Self:
+        """The size of dimension `dim`."""
+        return new(cls, (operand,), INDEX, {"dim": i64_attr(dim)})
+
+
+OPS = (ReshapeOp, TransposeOp, BroadcastOp, SliceOp, PadOp, ConcatenateOp, ReverseOp, DimOp)

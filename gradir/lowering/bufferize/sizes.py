@@ -65,6 +65,8 @@ class Sizes:
         known = shape_of(value)[dim]
         if isinstance(known, int):
             return emitter.index(known)
+        if isinstance(value.owner, tensor.CastOp | func.CallOp):  # a shared kernel has the names of its first call
+            return self._by_owner(value, dim)
         if known is not None and (named := self._entry(known)) is not None:
             return named
         memory = emitter.memrefs.get(value)

@@ -12,6 +12,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
+from gradir import size_algebra
 from gradir.dialects.types import Dim, Shape, element_of, shape_of
 from gradir.dialects.upstream import arith, func, tensor as tensors
 from gradir.ir.builder import Builder
@@ -21,6 +22,7 @@ from gradir.lowering.convert_nd_to_linalg.elements import lowered, number, numbe
 from gradir.lowering.convert_nd_to_linalg.nests import INDEX, Nests
 from gradir.lowering.convert_nd_to_linalg.reassociation import reshape_in_memory
 from gradir.lowering.convert_nd_to_linalg.rules import RULES
+from gradir.lowering.convert_nd_to_linalg.size_arithmetic import SizeArithmetic
 from gradir.lowering.convert_nd_to_linalg.templates import Templates
 from gradir.lowering.convert_nd_to_linalg.views import Iota, View, dims
 
@@ -140,26 +142,25 @@ class Lowering:
                 self.sizes.setdefault(name, self.scalar(value))
 
     def size_of(self, size: Dim) -> SSAValue:
-        """The run-time value of a size; a name `a*b` is a product. GR020 where nothing tells it."""
+        """The run-time value of a size, computed from the names in it. GR020 where nothing tells one."""
         if isinstance(size, int):
             return self.index(size)
-        found = self.sizes.get(size) if size is not None else None
-        if found is None and size is not None and "*" in size:
-            factors = [self.size_of(name) for name in size.split("*")]
-            found = factors[0]
-            for factor in factors[1:]:
-                found = self.builder(arith.MuliOp, (found, factor), (INDEX,))
-        if found is None:
-            raise error_at(
-                self._current,
-                "a run-time size is not known here",
-                part="graph",
-                code="GR020",
-                expected="a size that an argument's type names, or one that nd.bind introduced",
-                found=f"size {size!r}" if size is not None else "a `?` without a name",
-                hint="name the size in the types, or introduce it with nd.bind",
-            )
+        if size is None or (found := self.sizes.get(size)) is None:
+            if size is None or size_algebra.is_name(size):
+                raise self._unknown_size(size)
+            found = size_algebra.build(size, self.size_of, SizeArithmetic(self), self.index)
         return found
+
+    def _unknown_size(self, size: Dim) -> Exception:
+        return error_at(
+            self._current,
+            "a run-time size is not known here",
+            part="graph",
+            code="GR020",
+            expected="a size that an argument's type names, or one that nd.bind introduced",
+            found=f"size {size!r}" if size is not None else "a `?` without a name",
+            hint="name the size in the types, or introduce it with nd.bind",
+        )
 
     def size(self, value: SSAValue, d: int) -> SSAValue:
         """The run-time size of dimension `d` of a level-1 tensor."""
@@ -174,12 +175,19 @@ class Lowering:
             self.values[before] = self.whole(after, element_of(before)) if isinstance(before.type, TensorType) else after
 
     def _name_sizes(self) -> None:
+        """The names in the types of arguments: sizes themselves first, then those that `2*b+1` and the like tell."""
         for argument in self.entry.args:
             if not isinstance(argument.type, TensorType):
                 continue
             for d, size in enumerate(shape_of(argument)):
                 if isinstance(size, str) and size not in self.sizes:
                     self.sizes[size] = self.at_entry(tensors.DimOp, (argument, self.index(d)), (INDEX,))
+        given = tuple(self.sizes)
+        for name, k, rest, factor in size_algebra.solve(given):
+            if name not in self.sizes:
+                arithmetic = SizeArithmetic(self)
+                value = arithmetic.minus(self.sizes[given[k]], self.size_of(rest))
+                self.sizes[name] = value if factor == 1 else arithmetic["floordiv"](value, self.index(factor))
 
     # -- ops --
 

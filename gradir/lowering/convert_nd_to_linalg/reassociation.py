@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.dialects.types import Dim, Shape, element_of
 from gradir.lowering.convert_nd_to_linalg.nests import Nests
 
@@ -58,39 +59,31 @@ def _wide(shape: Shape, dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(d for d in dims if shape[d] != 1)
 
 
-def _product(shape: Shape, dims: Sequence[int]) -> tuple[int, tuple[Dim, ...]]:
-    number, names = 1, list[Dim]()
-    for d in dims:
-        size = shape[d]
-        if isinstance(size, int):
-            number *= size
-        elif isinstance(size, str):
-            names += size.split("*")
-        else:
-            names.append(size)
-    return number, tuple(sorted(names, key=str))
-
-
 def _equal(before: Shape, a: Sequence[int], after: Shape, b: Sequence[int]) -> bool:
-    return _product(before, a) == _product(after, b)
+    return size_algebra.same_count(_count(before, a), _count(after, b))
 
 
 def _smaller(before: Shape, a: Sequence[int], after: Shape, b: Sequence[int]) -> bool:
-    """Whether the run on the left has to grow."""
-    (n, names), (m, others) = _product(before, a), _product(after, b)
-    return n < m if names == others else len(names) < len(others)
+    """Whether the run on the left has to grow: it has fewer names, or as many and a smaller number."""
+    return _magnitude(_count(before, a)) < _magnitude(_count(after, b))
+
+
+def _count(shape: Shape, dims: Sequence[int]) -> int | str:
+    """The number of elements, sizes without a name being equal."""
+    count = total(["?" if shape[d] is None else shape[d] for d in dims])
+    assert count is not None
+    return count
+
+
+def _magnitude(size: int | str) -> tuple[int, int]:
+    """Degree and largest number of a product of sizes."""
+    terms = size_algebra.polynomial(size)
+    return max((len(atoms) for atoms, _ in terms), default=0), max((abs(number) for _, number in terms), default=0)
 
 
 def total(sizes: Sequence[Dim]) -> Dim:
     """The product as a size."""
-    number = 1
-    names: list[str] = []
-    for n in sizes:
-        if isinstance(n, int):
-            number *= n
-        elif n is not None:
-            names.append(n)
-    return number if not names else "*".join(names) if number == 1 else None
+    return size_algebra.product(sizes)
 
 
 def reshape_in_memory(nests: Nests, base: SSAValue, before: Shape, after: Shape) -> SSAValue:

@@ -7,8 +7,9 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.dialects import nd
-from gradir.dialects.types import Shape, element_of, rank_of, shape_of
+from gradir.dialects.types import Dim, Shape, element_of, rank_of, shape_of
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.nests import Offset
 from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
@@ -82,23 +83,18 @@ def pad_view(
 ) -> View:
     """`result[low + i * (interior + 1)] = view[i]`, elsewhere `value`, in the memory order of the view's base.
 
-    Negative edges leave elements out first. Only dimensions that grow need a known size: nothing else is computed from one.
+    Negative edges leave elements out first.
     """
     if not any(low) and not any(high) and not any(interior):
         return view
-    offsets, kept, places = [], list[object](), list[int]()
+    offsets, kept, places = [], list[Dim](), list[int]()
     for d, n in enumerate(shape):
         step = interior[d] + 1
         first = max(0, -(low[d] // step)) if low[d] < 0 else 0
-        if isinstance(n, int):
-            size = cast("int", result[d])
-            last = min(n - 1, (size - 1 - low[d]) // step)
-            kept.append(max(0, last - first + 1))
-        else:
-            kept.append(n if low[d] >= 0 and high[d] >= 0 else None)
+        kept.append(_kept(n, result[d], low[d], high[d], step, first))
         offsets.append(first)
         places.append(low[d] + first * step)
-    sizes = cast("Shape", tuple(kept))
+    sizes = tuple(kept)
     if 0 in sizes:
         return value.over(())
     part = slice_view(lowering, view, shape, offsets, sizes, [1] * len(shape))
@@ -114,6 +110,15 @@ def pad_view(
     steps = [1 if d is None else interior[d] + 1 for d in walked]
     frame = lowering.materialized(value.over(()), frame_shape)
     return View(lowering.nests.insert_slice(cast("SSAValue", part.base), frame, target, taken, steps), part.index, part.element)
+
+
+def _kept(size: Dim, result: Dim, low: int, high: int, step: int, first: int) -> Dim:
+    """How many elements of a dimension, from `first` on, are inside of a result of that size."""
+    if not isinstance(size, int) and low >= 0 and high >= 0:
+        return size
+    last, fits = size_algebra.minus(size, 1), size_algebra.floordiv(size_algebra.minus(result, 1 + low), step)
+    least = size_algebra.minus(size_algebra.plus(last, fits), size_algebra.maximum(last, fits))  # min(a, b) == a + b - max(a, b)
+    return size_algebra.maximum(size_algebra.plus(least, 1 - first), 0)
 
 
 def _walked(view: View, shape: Shape, result: Shape) -> tuple[int | None, ...] | None:
@@ -151,3 +156,9 @@ def lower_concatenate(lowering: Lowering, op: nd.ConcatenateOp) -> View:
         else:
             offset = lowering.nests.add(offset, size if isinstance(size, int) else lowering.size(value, axis))
     return lowering.whole(result, element)
+
+
+@lowers(nd.DimOp)
+def lower_dim(lowering: Lowering, op: nd.DimOp) -> SSAValue:
+    """The size of a dimension: a number, what its name stands for, or what memory says."""
+    return lowering.size(op.operand, op.number("dim"))

@@ -109,7 +109,7 @@ def slice_of_slice(op: Any, folder: Folder) -> Values:
     start, limit, stride = [], [], []
     before, after = (inner.numbers(p) for p in ("start", "stride")), (op.numbers(p) for p in ("start", "limit", "stride"))
     for a, s, c, d, t, size in zip(*before, *after, shape_of(op.operand)):
-        end = size if d == shape.TO_END else d
+        end = shape.limit_of(size, d)
         start.append(a + c * s)
         limit.append(a + (end - 1) * s + 1 if end > c else a + c * s)
         stride.append(s * t)
@@ -197,7 +197,7 @@ def dynamic_slice_at_constants(op: Any, folder: Folder) -> Values:
     """dynamic_slice x at constants -> slice x, at the clamped starts."""
     numbers, sizes = [splat(start) for start in op.starts], op.numbers("sizes")
     total = shape_of(op.operand)
-    if not is_static(op.operand):
+    if not is_static(op.operand) or not is_static(op.result):
         return None
     known = [int(at) for at in numbers if at is not None]
     if len(known) < len(numbers):

@@ -48,13 +48,19 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def evaluate(op: NdOp, operands: tuple[Any, ...]) -> Any:
+SIZED = ("nd.dynamic_slice", "nd.reshape")
+"""Ops whose shape may depend on names that no operand has; they take `sizes`."""
+
+
+def evaluate(op: NdOp, operands: tuple[Any, ...], sizes: Mapping[str, int] | None = None) -> Any:
     """The op's result for these operand values, as an array of the result's dtype that shares no memory with them when it was computed.
 
-    A tuple of arrays for an op of several results.
+    A tuple of arrays for an op of several results. `sizes` are the values of the names in its types.
     """
     with np.errstate(all="ignore"):
-        found = EVALUATE[op.name](op, *map(np.asarray, operands))
+        arrays = [np.asarray(operand) for operand in operands]
+        options = {"sizes": sizes} if sizes and op.name in SIZED else {}
+        found = EVALUATE[op.name](op, *arrays, **options)
     if len(op.results) == 1:
         return _checked(op, 0, found)
     return tuple(_checked(op, k, array) for k, array in enumerate(found))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, is_float
+from gradir.dialects.nd.meaning.shape import named_shape, named_sizes
+from gradir.dialects.types import shape_of
 
 
 def gather(op: Any, x: Array, indices: Array) -> Array:
@@ -38,8 +40,12 @@ def _clamped(starts: Sequence[Array], shape: Sequence[int], sizes: Sequence[int]
     return tuple(slice(first, first + size) for first, size in zip(firsts, sizes))
 
 
-def dynamic_slice(op: Any, x: Array, *starts: Array) -> Array:
-    return x[_clamped(starts, x.shape, op.numbers("sizes"))].copy()
+def dynamic_slice(op: Any, x: Array, *starts: Array, sizes: Mapping[str, int] | None = None) -> Array:
+    taken = named_shape(op.result, {**named_sizes(op.operand, x.shape), **(sizes or {})})
+    for d, (size, total) in enumerate(zip(taken, x.shape)):
+        if not 0 <= size <= total:
+            raise ValueError(f"nd.dynamic_slice: dim {d}: a slice of {shape_of(op.result)[d]} = {size} does not fit in {total}")
+    return x[_clamped(starts, x.shape, taken)].copy()
 
 
 def dynamic_update_slice(op: Any, x: Array, update: Array, *starts: Array) -> Array:

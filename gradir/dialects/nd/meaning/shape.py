@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gradir import size_algebra
 from gradir.dialects.nd.meaning.rounding import Array
 from gradir.dialects.types import is_static, shape_of, static_shape
 
@@ -17,19 +18,38 @@ def result_sizes(op: Any, sizes: Sequence[Any]) -> list[int]:
     return [n if isinstance(n, int) else int(next(given)) for n in shape_of(op.result)]
 
 
-def reshape(op: Any, x: Array) -> Array:
-    shape = static_shape(op.result) if is_static(op.result) else _run_time_shape(op, x)
+def reshape(op: Any, x: Array, sizes: Mapping[str, int] | None = None) -> Array:
+    shape = static_shape(op.result) if is_static(op.result) else _run_time_shape(op, x, sizes or {})
     return x.reshape(shape).copy()
 
 
-def _run_time_shape(op: Any, x: Array) -> list[int]:
-    """Sizes of the result: named ones as the operand has them, at most one left to the count of elements."""
-    known = {name: size for name, size in zip(shape_of(op.operand), x.shape) if isinstance(name, str)}
-    sizes = [n if isinstance(n, int) else known.get(n or "", -1) for n in shape_of(op.result)]
-    if sizes.count(-1) == 1 and x.size == 0:
-        rest = int(np.prod([n for n in sizes if n != -1]))
-        sizes[sizes.index(-1)] = 0 if rest else 1
+def named_sizes(kind: Any, shape: Sequence[int]) -> dict[str, int]:
+    """What a value of that shape says about the names in its type."""
+    pairs = [(size, found) for size, found in zip(shape_of(kind), shape) if isinstance(size, str)]
+    sizes: dict[str, int] = {}
+    for name, k, rest, factor in size_algebra.solve([size for size, _ in pairs]):
+        sizes[name] = (pairs[k][1] - size_algebra.evaluate(rest, sizes)) // factor
     return sizes
+
+
+def named_shape(kind: Any, sizes: Mapping[str, int]) -> list[int]:
+    """The sizes of a type where `sizes` gives its names; -1 where it does not."""
+    shape: list[int] = []
+    for size in shape_of(kind):
+        known = size is not None and all(name in sizes for name in size_algebra.names_in(size))
+        shape.append(size_algebra.evaluate(size, sizes) if known else -1)
+    return shape
+
+
+def _run_time_shape(op: Any, x: Array, sizes: Mapping[str, int]) -> list[int]:
+    """Sizes of the result: as the names say, as the operand has them, at most one left to the count of elements."""
+    whole = {name: size for name, size in zip(shape_of(op.operand), x.shape) if isinstance(name, str)}
+    named = named_shape(op.result, {**named_sizes(op.operand, x.shape), **sizes})
+    shape = [whole.get(name, size) if isinstance(name, str) else size for name, size in zip(shape_of(op.result), named)]
+    if shape.count(-1) == 1 and x.size == 0:
+        rest = int(np.prod([n for n in shape if n != -1]))
+        shape[shape.index(-1)] = 0 if rest else 1
+    return shape
 
 
 def transpose(op: Any, x: Array) -> Array:
@@ -48,7 +68,7 @@ def broadcast(op: Any, x: Array, *sizes: Any) -> Array:
 
 def slice_(op: Any, x: Array) -> Array:
     bounds = zip(op.numbers("start"), op.numbers("limit"), op.numbers("stride"), x.shape)
-    return x[tuple(slice(start, size if limit == -1 else limit, stride) for start, limit, stride, size in bounds)].copy()
+    return x[tuple(slice(start, max(0, size + limit + 1) if limit < 0 else limit, stride) for start, limit, stride, size in bounds)].copy()
 
 
 def padded(x: Array, value: Any, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:

@@ -24,7 +24,17 @@ def _reshape() -> list[Sample]:
         _to(op, "i1", _BOOL, "", (3, 2)),
         _to(op, "empty", np.zeros((0, 3), np.float32), "", (5, 0)),
         case("run-time", "nd.reshape %0 : {0} -> {1}", [wave(2, 3, 4)], 'tensor<?x12xf64, ["b", ""]>', (0,), names={0: ("b", "", "")}),
+        *(_reshape_run_time(f"run-time joined, of {n}", wave(n, 4), ("b", ""), "tensor<?xf64", ("4*b",)) for n in (3, 1, 0)),
+        *(_reshape_run_time(f"run-time split, of {n}", wave(4 * n), ("4*b",), "tensor<?x4xf64", ("b", "")) for n in (3, 1, 0)),
+        *(_reshape_run_time(f"run-time product, of {n}", wave(n, 3), ("b", "t"), "tensor<?xf64", ("b*t",)) for n in (2, 1, 0)),
+        _reshape_run_time("run-time regrouped", wave(6, 2), ("2*b", ""), "tensor<?x4xf64", ("b", "")),
+        _reshape_run_time("run-time divided", wave(8, 3), ("b", ""), "tensor<2x?x3xf64", ("", "floordiv(b,2)", "")),
     ]
+
+
+def _reshape_run_time(name: str, x: Array, names: tuple[str, ...], result: str, sizes: tuple[str, ...]) -> Sample:
+    texts = ", ".join(f'"{size}"' for size in sizes)
+    return case(name, "nd.reshape %0 : {0} -> {1}", [x], f"{result}, [{texts}]>", (0,), names={0: names})
 
 
 def _transpose() -> list[Sample]:
@@ -79,6 +89,46 @@ def _slice() -> list[Sample]:
             (0,),
             names={0: ("b", "")},
         ),
+        *(_slice_of(f"run-time of {n}", n, "start [1] limit [-1]", "max(b-1,0)") for n in (3, 1, 0)),
+        *(_slice_of(f"run-time less two, of {n}", n, "start [0] limit [-3]", "max(b-2,0)") for n in (5, 1, 0)),
+        *(_slice_of(f"run-time strided, of {n}", n, "start [1] limit [-1] stride [2]", "max(floordiv(b,2),0)") for n in (6, 1, 0)),
+    ]
+
+
+def _slice_of(name: str, n: int, clause: str, result: str) -> Sample:
+    return case(name, f"nd.slice %0 {clause} : {{0}} -> {{1}}", [wave(n)], f'tensor<?xf64, ["{result}"]>', (0,), names={0: ("b",)})
+
+
+def _dim() -> list[Sample]:
+    def dim(name: str, x: Array, d: int, names: tuple[str, ...] = (), kind: str = "") -> Sample:
+        before = (f"%n = nd.dim %0 dim {d} : {{0}}", "%i = arith.index_cast %n : index to i64")
+        return case(
+            name, "tensor.from_elements %i : {1}", [x], "tensor<i64>", before=before, names={0: names}, types={0: kind} if kind else None
+        )
+
+    return [
+        dim("static", wave(2, 3), 1),
+        dim("named", wave(2, 3), 0, ("b", "")),
+        dim("named empty", wave(0, 3), 0, ("b", "")),
+        dim("anonymous", wave(4, 3), 0, (), "tensor<?x3xf64>"),
+    ]
+
+
+def _pad_run_time() -> list[Sample]:
+    """Padding of run-time dimensions: sizes 0, 1 and more."""
+
+    def pad(name: str, n: int, clause: str, result: str) -> Sample:
+        line = f"nd.pad %0, %1 {clause} : {{0}}, {{1}} -> {{2}}"
+        return case(name, line, [wave(n, 2), np.array(0.5)], f'tensor<?x2xf64, ["{result}", ""]>', (0, 1), names={0: ("b", "")})
+
+    return [
+        pad("run-time", 3, "low [1, 0] high [2, 0]", "b+3"),
+        pad("run-time empty", 0, "low [1, 0] high [2, 0]", "b+3"),
+        pad("run-time interior", 3, "low [0, 0] high [1, 0] interior [2, 0]", "b+2*max(b-1,0)+1"),
+        pad("run-time interior of one", 1, "low [0, 0] high [1, 0] interior [2, 0]", "b+2*max(b-1,0)+1"),
+        pad("run-time interior of none", 0, "low [0, 0] high [1, 0] interior [2, 0]", "b+2*max(b-1,0)+1"),
+        pad("run-time negative", 3, "low [-2, 0] high [1, 0]", "b-1"),
+        pad("run-time all removed", 1, "low [1, 0] high [-2, 0]", "b-1"),
     ]
 
 
@@ -98,6 +148,7 @@ def _pad() -> list[Sample]:
         pad("i32 all removed", integers, np.array(9, np.int32), "low [-4] high [2]", (1,)),
         pad("f32 empty", np.zeros(0, np.float32), np.array(-0.0, np.float32), "low [1] high [1] interior [3]", (2,)),
         pad("i1", _BOOL, np.array(True), "low [0, 1] high [1, 0]", (3, 4)),
+        *_pad_run_time(),
     ]
 
 
@@ -115,7 +166,14 @@ def _concatenate() -> list[Sample]:
         join("i32 with empty", [np.arange(3, dtype=np.int32), np.zeros(0, np.int32), np.arange(2, dtype=np.int32)], 0),
         join("i1", [_BOOL, _BOOL], 1),
         join("empty", [np.zeros((0, 2), np.float32), np.zeros((0, 2), np.float32)], 0),
+        *(_join_run_time(n) for n in (2, 1, 0)),
     ]
+
+
+def _join_run_time(n: int) -> Sample:
+    line = "nd.concatenate %0, %1, %0 dim 0 : {0}, {1}, {0} -> {2}"
+    result = 'tensor<?x2xf64, ["2*b+3", ""]>'
+    return case(f"run-time of {n}", line, [wave(n, 2), wave(3, 2, shift=1.0)], result, (0, 1), names={0: ("b", "")})
 
 
 def _reverse() -> list[Sample]:
@@ -138,5 +196,6 @@ def samples_of(cls: type[NdOp]) -> tuple[Sample, ...]:
         "nd.pad": _pad,
         "nd.concatenate": _concatenate,
         "nd.reverse": _reverse,
+        "nd.dim": _dim,
     }
     return tuple(kinds[cls.name]())
