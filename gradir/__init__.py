@@ -62,6 +62,8 @@ def __getattr__(name: str) -> Any:
     if home is None:
         if name in ("runtime", "reference"):
             return import_module(f"gradir.{name}")
+        if name == "random":
+            return import_module(_PYTHON + name)
         raise AttributeError(f"module 'gradir' has no attribute {name!r}")
     value = getattr(import_module(home), name)
     globals()[name] = value

@@ -36,6 +36,7 @@ _FAMILIES = (
     "composite",
     "sorting",
     "effects",
+    "random",
     "library",
 )
 

@@ -223,6 +223,13 @@ GRAPH: dict[str, Code] = {
         cause="`x[i] = v` in a function written for numpy.",
         next_step="write `x = x.at[i].set(v)` or `x.at[i].add(v)`; compiled code updates in place where nobody else reads `x`.",
     ),
+    "GR116": graph(
+        "bad argument of a random function",
+        meaning="A key is an array `uint32[2]`; bits are unsigned integers, distributions of numbers have a floating-point dtype, seeds and "
+        "bounds of integers are integers.",
+        cause="a key of another library, a seed with a fraction, or a shape that does not fit the logits.",
+        next_step="make keys with `gradir.random.key` and `gradir.random.split`, and compare with what the message expects.",
+    ),
     "GR120": graph(
         "no counterpart of an imported op",
         meaning="The program in another format holds ops, types or attributes that level 1 cannot express yet; `found` lists all of them.",

@@ -17,6 +17,7 @@ from gradir.dialects.nd import (
     indexing,
     library,
     mathematics,
+    random,
     reduction,
     regions,
     shape,
@@ -104,6 +105,7 @@ from gradir.dialects.nd.mathematics import (
     TanOp,
     TruncOp,
 )
+from gradir.dialects.nd.random import Philox4x32Op, RandomBitsOp, Threefry2x32Op
 from gradir.dialects.nd.reduction import (
     ArgmaxOp,
     ArgminOp,
@@ -135,6 +137,7 @@ FAMILIES = {
     "sorting": sorting.OPS,
     "regions": regions.OPS,
     "effects": effects.OPS,
+    "random": random.OPS,
     "library": library.OPS,
 }
 
@@ -219,8 +222,10 @@ __all__ = [
     "OptimizationBarrierOp",
     "OrOp",
     "PadOp",
+    "Philox4x32Op",
     "PopcntOp",
     "PowOp",
+    "RandomBitsOp",
     "Reduce",
     "ReducePrecisionOp",
     "ReduceAllOp",
@@ -260,6 +265,7 @@ __all__ = [
     "TanOp",
     "TanhOp",
     "TopKOp",
+    "Threefry2x32Op",
     "TransposeOp",
     "TruncOp",
     "Unary",

@@ -13,7 +13,7 @@ from gradir.dialects.nd import elementwise as el
 from gradir.dialects.nd.base import emit
 from gradir.dialects.nd.creation import ConstantOp, IotaOp, SymbolOp
 from gradir.dialects.nd.reduction import ReduceMaxOp, ReduceMinOp, ReduceSumOp
-from gradir.dialects.nd.shape import BroadcastOp
+from gradir.dialects.nd.shape import BroadcastOp, ReshapeOp, SliceOp
 from gradir.dialects.types import Shape, element_of, shape_of, tensor
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ class Expansion:
         """A vector along dimension `dim` of `like`, repeated over the others."""
         return self.broadcast(vector, (dim,), shape_of(like))
 
+    def element(self, vector: SSAValue, at: int) -> SSAValue:
+        """One element of a vector, of rank 0."""
+        piece = emit(self.builder, SliceOp.make(vector, (at,), (at + 1,)))
+        return emit(self.builder, ReshapeOp.make(piece, ()))
+
     # elementwise
     def _pair(self, x: Value, y: Value) -> tuple[SSAValue, SSAValue]:
         if isinstance(x, SSAValue):
@@ -112,6 +117,19 @@ class Expansion:
 
     def erf(self, x: SSAValue) -> SSAValue:
         return emit(self.builder, el.ErfOp.make(x))
+
+    def xor(self, x: Value, y: Value) -> SSAValue:
+        return self._binary(el.XorOp, x, y)
+
+    def rotate(self, x: SSAValue, bits: int) -> SSAValue:
+        """The bits of a ui32 rotated to the left."""
+        return self._binary(el.OrOp, self._binary(el.ShlOp, x, bits), self._binary(el.ShrUOp, x, 32 - bits))
+
+    def multiply_wide(self, x: SSAValue, factor: int) -> tuple[SSAValue, SSAValue]:
+        """The low and the high word of a ui32 times a constant."""
+        wide, narrow = tensor(_UI64, shape_of(x)), x.type
+        product = self.mul(self.narrow(x, wide), factor)
+        return self.narrow(product, narrow), self.narrow(self._binary(el.ShrUOp, product, 32), narrow)
 
     def select(self, pred: SSAValue, on_true: SSAValue, on_false: Value) -> SSAValue:
         return emit(self.builder, el.SelectOp.make(pred, *self._pair(on_true, on_false)))

@@ -26,6 +26,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     indexing,
     library,
     mathematics,
+    random,
     reduction,
     select_and_scatter,
     shape,
@@ -51,6 +52,7 @@ FAMILIES = (
     indexing,
     creation,
     effects,
+    random,
     library,
 )
 

@@ -21,6 +21,7 @@ from gradir.dialects.nd.meaning import (
     elementwise,
     indexing,
     mathematics,
+    random,
     reduction,
     shape,
     sorting,
@@ -44,6 +45,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **indexing.EVALUATE,
     **creation.EVALUATE,
     **composite.EVALUATE,
+    **random.EVALUATE,
     **sorting.EVALUATE,
 }
 
