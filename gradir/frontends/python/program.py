@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from gradir.dialects.types import element_of, numpy_dtype
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.compile import compile_module
-from gradir.driver.evaluate import evaluate_level1
+from gradir.driver.evaluate import evaluate_as_it_is, evaluate_level1
 from gradir.driver.lower import lower
 from gradir.errors import GradirError
 from gradir.frontends.python.arrays import Array
@@ -25,7 +25,6 @@ from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, python_location, ssa, tracing, user_error
 from gradir.ir.structure import public_functions
 from gradir.ir.text import parse_module
-from gradir.reference import run
 
 if TYPE_CHECKING:
     from gradir.runtime.module import Module
@@ -106,7 +105,7 @@ class ProgramFunction:
             return self._pack(self._call(self._arguments(arrays)))
         if eager_mode():
             leaves = self._arguments(arrays)
-            values = run(self.program, self.name, [leaf.concrete for leaf in leaves])
+            values = evaluate_as_it_is(self.program, self.name, [leaf.concrete for leaf in leaves])
             return self._pack([_concrete(kind, value) for kind, value in zip(self.outputs, values)])
         if self._compiled is None:
             self._compiled = compile_module(_with_entry(self.program, self.name), entry=self.name)[self.name]
@@ -143,7 +142,7 @@ class ProgramFunction:
         op = builder.op(CallOp, operands, self.outputs, {"callee": SymbolRefAttr(name)})
         concrete: Sequence[Any] = [None] * len(self.outputs)
         if trace.recording and all(leaf.concrete is not None for leaf in leaves):
-            concrete = run(self.program, self.name, [leaf.concrete for leaf in leaves])
+            concrete = evaluate_as_it_is(self.program, self.name, [leaf.concrete for leaf in leaves])
         kinds: Any = self.outputs
         return [Array(kind, value, trace, known) for kind, value, known in zip(kinds, op.results, concrete)]
 
@@ -224,10 +223,10 @@ class Evaluated:
             )
         return EvaluatedFunction(self, name)
 
-    def run(self, name: str, arrays: Sequence[Any]) -> list[Any]:
+    def evaluate_as_it_is(self, name: str, arrays: Sequence[Any]) -> list[Any]:
         """The results of one function."""
         inputs = [np.asarray(array) for array in arrays]
-        return evaluate_level1(self._module, name, inputs) if self.target == "reference" else run(self._module, name, inputs)
+        return evaluate_level1(self._module, name, inputs) if self.target == "reference" else evaluate_as_it_is(self._module, name, inputs)
 
 
 class EvaluatedFunction:
