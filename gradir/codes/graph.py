@@ -243,4 +243,16 @@ GRAPH: dict[str, Code] = {
         cause="sizes that are known only when the program runs, ops of lower levels, or a row without StableHLO in docs/ops.md.",
         next_step="export the program at level 1, with the sizes filled in, or without that part.",
     ),
+    "GR130": graph(
+        "jax is not installed",
+        meaning="`gradir.frontends.jax` asks JAX to trace the function; the package cannot be imported.",
+        cause="JAX is an optional dependency.",
+        next_step="`pip install gradir[jax]`, or read StableHLO text that was written elsewhere with `gradir.frontends.stablehlo`.",
+    ),
+    "GR131": graph(
+        "inside of JAX",
+        meaning="A function that runs through Gradir was called with values that JAX traces: JAX cannot look into compiled code.",
+        cause="`jax.grad`, `jax.vmap`, `jax.jit` or `jax.lax` control flow around a function made by `gradir.frontends.jax.jit`.",
+        next_step="swap them, `gradir.frontends.jax.jit(jax.grad(f))`, or take Gradir's own: `gradir.grad(gradir.frontends.jax.jit(f))`.",
+    ),
 }
