@@ -223,10 +223,11 @@ class Evaluated:
             )
         return EvaluatedFunction(self, name)
 
-    def evaluate_as_it_is(self, name: str, arrays: Sequence[Any]) -> list[Any]:
+    def run(self, name: str, arrays: Sequence[Any]) -> list[Any]:
         """The results of one function."""
         inputs = [np.asarray(array) for array in arrays]
-        return evaluate_level1(self._module, name, inputs) if self.target == "reference" else evaluate_as_it_is(self._module, name, inputs)
+        evaluate = evaluate_level1 if self.target == "reference" else evaluate_as_it_is
+        return evaluate(self._module, name, inputs)
 
 
 class EvaluatedFunction:
