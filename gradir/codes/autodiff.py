@@ -34,26 +34,11 @@ AUTODIFF: dict[str, Code] = {
         cause="a misspelt symbol, or a declaration where a definition is needed.",
         next_step="define the function, with a body, in the same module.",
     ),
-    "AD005": autodiff(
-        "reverse mode through a data-dependent loop",
-        meaning="An active value passes through `scf.while` or `scf.index_switch`, whose reverse needs a record of a length that nobody "
-        "knows before the run.",
-        cause="`gradir.while_loop` inside a loss.",
-        next_step="use a loop with a trip count (`scf.for`; Python: `gradir.fori_loop`, `gradir.scan`), which may be known at run time "
-        "only, or cut the path with `ad.stop_gradient`.",
-    ),
     "AD006": autodiff(
         "recursion",
         meaning="A function calls itself, or asks for its own derivative, directly or through others.",
         cause="a helper that takes the gradient of the function it is called from; the error lists the cycle.",
         next_step="write the repetition as a loop, and the derivative in a function of its own.",
-    ),
-    "AD007": autodiff(
-        "residual of changing size",
-        meaning="What an inner loop saves for its reverse has another size in each iteration of the outer loop, so that no stack "
-        "can hold it.",
-        cause="an inner trip count that depends on the outer loop's index.",
-        next_step="give the inner loop bounds that are computed outside of both loops, and mask the iterations that are too many.",
     ),
     "AD008": autodiff(
         "derivative needs static sizes",

@@ -19,8 +19,6 @@ from tests.cpu.random_programs import ARGUMENTS, Program, program
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(FEW, max_examples=300)
-NOT_IN_REVERSE = ("AD005", "AD007")
-"""Loops that have no reverse mode: data-dependent trip counts, and inner bounds that change from one outer iteration to the next."""
 
 
 def drawn(data: st.DataObject, *, smooth: bool = False) -> Program:
@@ -50,11 +48,7 @@ def check_gradients(program: Program, seed: int) -> None:
     args = [a if a.dtype == np.int32 else rng.standard_normal(a.shape) * 0.7 for a in program.inputs(seed, np.float64)]
     wrt = tuple(k for k, (_, kind) in enumerate(ARGUMENTS) if kind != "i")
     gradient = gd.value_and_grad(lambda *xs: sum(gd.sum(gd.sin(out)) for out in f(*xs)), wrt)
-    try:
-        found = gd.jit(gradient, cache=False, threads=1)(*args)
-    except gd.GradirError as error:
-        assert error.code in NOT_IN_REVERSE, program.source
-        return
+    found = gd.jit(gradient, cache=False, threads=1)(*args)
     with gd.eager():
         expected = gradient(*args)
     for a, b in zip((expected[0], *expected[1]), (found[0], *found[1]), strict=True):

@@ -14,8 +14,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
-from gradir.autodiff.reverse.loops import check_size
+from gradir.autodiff.reverse.recomputation import drop, run_branches_again_in_reverse
 from gradir.autodiff.reverse.residuals import Residuals, plan, redo, substitute
+from gradir.autodiff.reverse.stacks import changes_size
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects import nd
@@ -69,10 +70,15 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
         residuals = plan(forward, backward, lambda v: False)
         taken: list[int] = []
         for value in residuals.saved:
-            check_size(unit, op, value, forward)
             taken.append(_slot(slots, taken, value.type))
         branches.append(Branch(forward, inner, yields, backward, residuals, taken))
 
+    if any(changes_size(unit, v, branch.forward) for branch in branches for v in branch.residuals.saved):
+        for branch in branches:
+            drop(branch.forward)
+            drop(branch.backward)
+        run_branches_again_in_reverse(sweep, op)
+        return
     for branch in branches:
         branch.sweep.builder.loc = op.location
         extra = dict(zip(branch.slots, branch.residuals.saved))

@@ -5,10 +5,12 @@ One pair per callee and activity, so that a function called a thousand times is 
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import SymbolRefAttr, TensorType
+from xdsl.ir import Attribute
 
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.sweep import Sweep, structured
+from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import func
 
 
@@ -26,6 +28,9 @@ def forward_call(sweep: Sweep, op: func.CallOp) -> None:
     )
     results, residuals = call.results[: len(op.results)], call.results[len(op.results) :]
     unit.bind(op.results, results)
+    known = {name for kind in (*op.operand_types, *op.result_types) for name in _names(kind)}
+    for name in {name for kind in pair.residual_types for name in _names(kind)} - known:
+        unit.bound[name] = sweep.builder.block  # a size that the callee found: each call has its own
 
     def reverse(cts: Cotangents) -> None:
         if all(cts.get(r) is None for r, on in zip(results, wanted) if on):
@@ -38,3 +43,8 @@ def forward_call(sweep: Sweep, op: func.CallOp) -> None:
             cts.add(v, ct)
 
     sweep.tape.append(reverse)
+
+
+def _names(kind: Attribute) -> list[str]:
+    """The run-time sizes in a type."""
+    return [name for name in shape_of(kind) if isinstance(name, str)] if isinstance(kind, TensorType) else []

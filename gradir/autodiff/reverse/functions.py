@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.autodiff.activity import Activity
-from gradir.autodiff.reverse import branches, calls, loops
+from gradir.autodiff.reverse import branches, calls, loops, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
 from gradir.autodiff.reverse.sweep import Sweep, Unit
@@ -17,7 +17,7 @@ from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
 
-REGISTERED = (branches, calls, loops)
+REGISTERED = (branches, calls, loops, while_loops)
 """Importing these registers the structured ops."""
 
 

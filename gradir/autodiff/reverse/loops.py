@@ -8,136 +8,19 @@ A carried value and its successor that are both read share one stack of T+1 entr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.core import OpResult
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
+from gradir.autodiff.reverse.indices import Indices, Trips, count_trips
+from gradir.autodiff.reverse.recomputation import drop, run_body_again_in_reverse
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
-from gradir.autodiff.reverse.sweep import Sweep, Unit, structured
+from gradir.autodiff.reverse.stacks import Stack, changes_size, empty_stack, from_stackable, shared_stack, stackable, to_stackable
+from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import INDEX, TensorBuilder
-from gradir.dialects import nd
-from gradir.dialects.types import shape_of, tensor
-from gradir.dialects.upstream import arith, scf, tensor as upstream_tensor
+from gradir.dialects.upstream import scf
 from gradir.ir.builder import Builder
-from gradir.ir.passes import error_at
 from gradir.ir.structure import block_of
-
-
-def constant_index(value: SSAValue) -> int | None:
-    """The integer behind an index value, if it is a constant."""
-    if isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp) and isinstance(value.op.value, IntegerAttr):
-        return value.op.value.value.data
-    return None
-
-
-class Indices:
-    """Index arithmetic with constants folded as it is written."""
-
-    def __init__(self, builder: Builder) -> None:
-        self.builder = builder
-
-    def constant(self, n: int) -> SSAValue:
-        return self.builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(n, INDEX)})
-
-    def _binary(self, kind: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
-        return self.builder(kind, [x, y], [INDEX], {"overflowFlags": arith.IntegerOverflowAttr("none")})
-
-    def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        return x if constant_index(y) == 0 else self._binary(arith.AddiOp, x, y)
-
-    def sub(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        return x if constant_index(y) == 0 else self._binary(arith.SubiOp, x, y)
-
-    def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        return x if constant_index(y) == 1 else self._binary(arith.MuliOp, x, y)
-
-    def ceil_div(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        return x if constant_index(y) == 1 else self.builder(arith.CeilDivSIOp, [x, y], [INDEX])
-
-    def max0(self, x: SSAValue) -> SSAValue:
-        return self.builder(arith.MaxSIOp, [x, self.constant(0)], [INDEX])
-
-
-@dataclass(frozen=True)
-class Trips:
-    """How often the loop runs: the number where it is known, else a size symbol; always an index value."""
-
-    size: int | str
-    value: SSAValue
-    lower: SSAValue
-    step: SSAValue
-
-    def position(self, at: Indices, induction: SSAValue) -> SSAValue:
-        """Iteration number, from 0, of an induction value."""
-        shifted = at.sub(induction, self.lower)
-        return shifted if constant_index(self.step) == 1 else at.builder(arith.DivSIOp, [shifted, self.step], [INDEX])
-
-    def induction(self, at: Indices, position: SSAValue) -> SSAValue:
-        return at.add(at.mul(position, self.step), self.lower)
-
-
-def count_trips(sweep: Sweep, lower: SSAValue, upper: SSAValue, step: SSAValue) -> Trips:
-    """The trip count, computed as far out as its bounds allow, so that outer loops can stack what it sizes."""
-    known = [constant_index(v) for v in (lower, upper, step)]
-    home = sweep
-    varying = [v for v, k in zip((lower, upper, step), known) if k is None]
-    while home.parent is not None and all(block_of(v) is not home.block for v in varying):
-        home = home.parent
-    at = Indices(home.builder)
-    lower, upper, step = (v if k is None else at.constant(k) for v, k in zip((lower, upper, step), known))
-    lo, hi, by = known
-    if lo is not None and hi is not None and by is not None:
-        n = max(0, -(-(hi - lo) // by))
-        return Trips(n, at.constant(n), lower, step)
-    trips = at.ceil_div(at.max0(at.sub(upper, lower)), step)
-    return Trips(bind_size(sweep.unit, home.builder, trips), trips, lower, step)
-
-
-def bind_size(unit: Unit, builder: Builder, value: SSAValue) -> str:
-    """Give a run-time size a name of its own."""
-    name = unit.program.fresh_symbol()
-    builder.op(nd.BindOp, [value], [], {"sym": StringAttr(name)})
-    unit.bound[name] = builder.block
-    return name
-
-
-@dataclass
-class Stack:
-    """Saved values: `arg` of iteration t at t, `successor` (the yielded value) at t+1 when the stack is shared."""
-
-    element: Attribute
-    length: int | str
-    length_value: SSAValue
-    carried: int | None = None
-    arg: SSAValue | None = None
-    value: SSAValue | None = None
-
-
-def stackable(kind: Attribute) -> TensorType:
-    """The tensor type under which a residual of type `kind` is stacked."""
-    if isinstance(kind, TensorType):
-        return kind
-    return tensor(i64 if isinstance(kind, IndexType) else kind, ())
-
-
-def to_stackable(builder: Builder, value: SSAValue) -> SSAValue:
-    if isinstance(value.type, TensorType):
-        return value
-    if isinstance(value.type, IndexType):
-        value = builder(arith.IndexCastOp, [value], [i64])
-    return builder(upstream_tensor.FromElementsOp, [value], [tensor(value.type, ())])
-
-
-def from_stackable(builder: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
-    if isinstance(kind, TensorType):
-        return value
-    assert isinstance(value.type, TensorType)
-    scalar = builder(upstream_tensor.ExtractOp, [value], [value.type.element_type])
-    return builder(arith.IndexCastOp, [scalar], [kind]) if isinstance(kind, IndexType) else scalar
 
 
 @structured(scf.ForOp)
@@ -166,6 +49,11 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
     cts.builder.op(scf.YieldOp, [*carried, *(cts.accumulator(v) for v in captured)])
 
     residuals = plan(forward, backward, lambda v: v is forward.args[0])
+    if any(changes_size(unit, v, forward) for v in residuals.saved):
+        drop(forward)
+        drop(backward)
+        run_body_again_in_reverse(sweep, op, trips)
+        return
     stacks = _push(sweep, op, forward, inner, yields, inits, residuals.saved, trips)
     loop = sweep.builder.op(
         scf.ForOp,
@@ -212,7 +100,7 @@ def _push(
     trips: Trips,
 ) -> list[Stack]:
     """Add one stack per residual (one per carried value and its successor) and terminate the forward body."""
-    unit, at = sweep.unit, Indices(inner.builder)
+    at = Indices(inner.builder)
     inner.builder.loc = op.location
     stacks: list[Stack] = []
     position = trips.position(at, forward.args[0]) if saved else None
@@ -223,15 +111,14 @@ def _push(
     for value in saved:
         if value in covered:
             continue
-        check_size(unit, op, value, forward)
         kind = stackable(value.type)
         k = next((k for k, a in enumerate(carried_args) if value in (a, yields[k]) and a in saved and yields[k] in saved), None)
         if k is not None:
-            stack = _shared_stack(sweep, kind, trips, inits[k], k)
+            stack = shared_stack(sweep, kind, trips, inits[k], k)
             covered.update((carried_args[k], yields[k]))
         else:
             stack = Stack(kind, trips.size, trips.value)
-            stack.value = _empty(sweep.builder, stack)
+            stack.value = empty_stack(sweep.builder, stack)
             covered.add(value)
         assert stack.value is not None
         stack.arg = forward.insert_arg(stack.value.type, len(forward.args))
@@ -245,48 +132,6 @@ def _push(
         stacks.append(stack)
     inner.builder.op(scf.YieldOp, [*yields, *pushed])
     return stacks
-
-
-def _shared_stack(sweep: Sweep, kind: TensorType, trips: Trips, init: SSAValue, carried: int) -> Stack:
-    """A stack of T+1 entries that starts with the initial value."""
-    at = Indices(sweep.builder)
-    if isinstance(trips.size, int):
-        length, value = trips.size + 1, at.constant(trips.size + 1)
-    else:
-        value = at.add(trips.value, at.constant(1))
-        length = bind_size(sweep.unit, sweep.builder, value)
-    stack = Stack(kind, length, value, carried)
-    t = TensorBuilder(sweep.builder)
-    stack.value = t.update_at(to_stackable(sweep.builder, init), _empty(sweep.builder, stack), at.constant(0))
-    return stack
-
-
-def _empty(builder: Builder, stack: Stack) -> SSAValue:
-    kind = stack.element
-    assert isinstance(kind, TensorType)
-    sizes: list[SSAValue] = [] if isinstance(stack.length, int) else [stack.length_value]
-    sizes += TensorBuilder(builder).sizes(shape_of(kind))
-    return builder(nd.EmptyOp, sizes, [tensor(kind.element_type, (stack.length, *shape_of(kind)))])
-
-
-def check_size(unit: Unit, op: Operation, value: SSAValue, inside: Block) -> None:
-    """A value whose size is known only inside the loop has another size in each iteration: no stack can hold it."""
-    if not isinstance(value.type, TensorType):
-        return
-    for name in shape_of(value.type):
-        block = unit.bound.get(name) if isinstance(name, str) else None
-        while block is not None and block is not inside:
-            block = block.parent_block()
-        if block is inside:
-            raise error_at(
-                op,
-                f"a residual of the inner loop has the run-time size {name!r}, which changes from one outer iteration to the next",
-                part="autodiff",
-                code="AD007",
-                expected="inner loop bounds that do not depend on the outer loop",
-                found=f"a value of type {value.type}",
-                hint="give the inner loop bounds that are computed outside, and mask the rest",
-            )
 
 
 def _pop(

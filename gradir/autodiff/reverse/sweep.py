@@ -1,6 +1,6 @@
 """The forward sweep: copies a block of the primal function and records how each active op is reversed.
 
-Ordinary ops go through the rule table; `loops`, `branches` and `calls` handle structured control flow.
+Ordinary ops go through the rule table; `loops`, `while_loops`, `branches` and `calls` handle structured control flow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from gradir.autodiff.registry import SKIPPED, VJP, VjpRule
 from gradir.autodiff.reverse.cotangents import Cotangents, Entry
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
-from gradir.dialects.upstream import func, scf
+from gradir.dialects.upstream import func
+from gradir.dialects.upstream.effects import Effects, effects as effects_of
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 
@@ -48,15 +49,15 @@ class Unit:
 
 
 class Sweep:
-    """Copies ops into `block`; `tape` collects the reversals."""
+    """Copies ops into `block`; `tape` collects the reversals. `again`: the ops run a second time, so their effects are left out."""
 
-    def __init__(self, unit: Unit, block: Block, parent: Sweep | None = None) -> None:
-        self.unit, self.block, self.parent = unit, block, parent
+    def __init__(self, unit: Unit, block: Block, parent: Sweep | None = None, *, again: bool = False) -> None:
+        self.unit, self.block, self.parent, self.again = unit, block, parent, again
         self.builder = Builder(block)
         self.tape: list[Entry] = []
 
     def child(self, block: Block) -> Sweep:
-        return Sweep(self.unit, block, self)
+        return Sweep(self.unit, block, self, again=self.again)
 
     def value(self, old: SSAValue) -> SSAValue:
         return self.unit.values.get(old, old)
@@ -71,6 +72,8 @@ class Sweep:
         raise AssertionError("a block without a terminator passed the verifier")
 
     def _op(self, op: Operation) -> None:
+        if self.again and _is_effect(op):
+            return
         on = any(r in self.unit.activity for r in op.results)
         structured = STRUCTURED.get(type(op))
         if on and structured is not None:
@@ -100,7 +103,7 @@ class Sweep:
 
     def copy(self, op: Operation) -> Operation:
         """Clone `op` with its regions under the value map."""
-        new = clone(op, self.unit.values)
+        new = clone(op, self.unit.values, effects=not self.again)
         self.builder.block.add_op(new)
         self.unit.bind(op.results, new.results)
         return new
@@ -139,8 +142,16 @@ class Sweep:
             new = new.next_op
 
 
-def clone(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
-    """A copy of `op` and its regions; `values` maps operands and learns the new results and block arguments."""
+def _is_effect(op: Operation) -> bool:
+    """Prints and assertions: what happens in program order and gives nothing."""
+    return not op.results and not op.regions and Effects.ORDER in effects_of(op) and Effects.WRITE not in effects_of(op)
+
+
+def clone(op: Operation, values: dict[SSAValue, SSAValue], *, effects: bool = True) -> Operation:
+    """A copy of `op` and its regions; `values` maps operands and learns the new results and block arguments.
+
+    Without `effects`, the prints and assertions in its regions are left out.
+    """
     regions: list[Region] = []
     for region in op.regions:
         blocks: list[Block] = []
@@ -149,7 +160,8 @@ def clone(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
             for a, b in zip(block.args, new.args):
                 values[a], b.name_hint = b, a.name_hint
             for inner in block.ops:
-                new.add_op(clone(inner, values))
+                if effects or not _is_effect(inner):
+                    new.add_op(clone(inner, values, effects=effects))
             blocks.append(new)
         regions.append(Region(blocks))
     copy = type(op).create(
@@ -165,21 +177,8 @@ def clone(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
     return copy
 
 
-def refuse_while(sweep: Sweep, op: Operation) -> None:
-    """Data-dependent trip counts need a tape; until it exists they are refused, not guessed."""
-    raise error_at(
-        op,
-        "reverse mode through a loop with a data-dependent trip count is not available",
-        part="autodiff",
-        code="AD005",
-        expected="scf.for, scf.if and func.call on active paths",
-        found=f"{op.name}, while resolving {sweep.unit.request}",
-        hint="use gradir.fori_loop or gradir.scan with a bound on the trip count, or cut the path with gradir.stop_gradient",
-    )
-
-
-STRUCTURED: dict[type[Operation], Callable[[Sweep, Any], None]] = {scf.WhileOp: refuse_while}
-"""Filled by `loops`, `branches` and `calls`; `func.CallOp` included."""
+STRUCTURED: dict[type[Operation], Callable[[Sweep, Any], None]] = {}
+"""Filled by `loops`, `while_loops`, `branches` and `calls`; `func.CallOp` included."""
 
 
 def structured(kind: type[Operation]) -> Callable[[Callable[[Sweep, Any], None]], Callable[[Sweep, Any], None]]:

@@ -1,0 +1,87 @@
+"""Stacks: what a loop saves, one entry per iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, TensorType, i64
+from xdsl.ir import Attribute, Block, SSAValue
+
+from gradir.autodiff.reverse.indices import Indices, Trips, bind_size
+from gradir.autodiff.reverse.sweep import Sweep, Unit
+from gradir.autodiff.tensors import TensorBuilder
+from gradir.dialects import nd
+from gradir.dialects.types import shape_of, tensor
+from gradir.dialects.upstream import arith, tensor as upstream_tensor
+from gradir.ir.builder import Builder
+
+
+@dataclass
+class Stack:
+    """Saved values: `arg` of iteration t at t, `successor` (the yielded value) at t+1 when the stack is shared."""
+
+    element: Attribute
+    length: int | str
+    length_value: SSAValue
+    carried: int | None = None
+    arg: SSAValue | None = None
+    value: SSAValue | None = None
+
+
+def stackable(kind: Attribute) -> TensorType:
+    """The tensor type under which a residual of type `kind` is stacked."""
+    if isinstance(kind, TensorType):
+        return kind
+    return tensor(i64 if isinstance(kind, IndexType) else kind, ())
+
+
+def to_stackable(builder: Builder, value: SSAValue) -> SSAValue:
+    if isinstance(value.type, TensorType):
+        return value
+    if isinstance(value.type, IndexType):
+        value = builder(arith.IndexCastOp, [value], [i64])
+    return builder(upstream_tensor.FromElementsOp, [value], [tensor(value.type, ())])
+
+
+def from_stackable(builder: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
+    if isinstance(kind, TensorType):
+        return value
+    assert isinstance(value.type, TensorType)
+    scalar = builder(upstream_tensor.ExtractOp, [value], [value.type.element_type])
+    return builder(arith.IndexCastOp, [scalar], [kind]) if isinstance(kind, IndexType) else scalar
+
+
+def shared_stack(sweep: Sweep, kind: TensorType, trips: Trips, init: SSAValue, carried: int) -> Stack:
+    """A stack of T+1 entries that starts with the initial value."""
+    at = Indices(sweep.builder)
+    if isinstance(trips.size, int):
+        length, value = trips.size + 1, at.constant(trips.size + 1)
+    else:
+        value = at.add(trips.value, at.constant(1))
+        length = bind_size(sweep.unit, sweep.builder, value)
+    stack = Stack(kind, length, value, carried)
+    t = TensorBuilder(sweep.builder)
+    stack.value = t.update_at(to_stackable(sweep.builder, init), empty_stack(sweep.builder, stack), at.constant(0))
+    return stack
+
+
+def empty_stack(builder: Builder, stack: Stack) -> SSAValue:
+    kind = stack.element
+    assert isinstance(kind, TensorType)
+    sizes: list[SSAValue] = [] if isinstance(stack.length, int) else [stack.length_value]
+    sizes += TensorBuilder(builder).sizes(shape_of(kind))
+    return builder(nd.EmptyOp, sizes, [tensor(kind.element_type, (stack.length, *shape_of(kind)))])
+
+
+def changes_size(unit: Unit, value: SSAValue, inside: Block) -> bool:
+    """Whether the size of `value` is known only inside the block: it may differ from one run of the block to the next, so nothing
+    outside can hold a value of each run."""
+    if not isinstance(value.type, TensorType):
+        return False
+    for name in shape_of(value.type):
+        block = unit.bound.get(name) if isinstance(name, str) else None
+        while block is not None:
+            if block is inside:
+                return True
+            block = block.parent_block()
+    return False
