@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from gradir.autodiff.registry import SKIPPED
+from gradir.autodiff.registry import has_no_derivative
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad
 from gradir.dialects.nd.regions import RegionOp
@@ -24,7 +24,7 @@ Resolve = Callable[[func.CallOp], func.FuncOp]
 
 def _stops(op: Operation) -> bool:
     """No derivative passes through `op`: a terminator, a request to stop, an op without one."""
-    return isinstance(op, (*TERMINATORS, ad.StopGradientOp)) or type(op) in SKIPPED
+    return isinstance(op, (*TERMINATORS, ad.StopGradientOp)) or has_no_derivative(op)
 
 
 def blocks_flow(op: scf.ForOp | scf.WhileOp) -> list[tuple[Block, Sequence[SSAValue], Sequence[SSAValue]]]:

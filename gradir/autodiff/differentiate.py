@@ -15,6 +15,7 @@ from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
+from gradir.dialects.types import is_float
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext, error_at
 
@@ -163,7 +164,7 @@ class Resolver:
         if isinstance(op, ad.VjpOp):
             return
         kind = kinds[0] if kinds else None
-        if not isinstance(kind, TensorType) or not is_differentiable(kind) or kind.get_shape() != ():
+        if not isinstance(kind, TensorType) or not is_float(kind.element_type) or kind.get_shape() != ():
             raise error_at(
                 op,
                 f"the first result of @{primal.sym_name.data} is not a real scalar",

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from xdsl.ir import Operation, SSAValue
 
 from gradir.autodiff.tensors import TensorBuilder
+from gradir.dialects.types import element_of, is_complex
 
 Contribution: TypeAlias = "SSAValue | Callable[[], SSAValue] | None"
 VjpRule: TypeAlias = "Callable[[TensorBuilder, Any, Any], Sequence[Contribution]]"
@@ -25,6 +26,7 @@ SKIPPED: dict[type[Operation], str] = {}
 _FAMILIES = (
     "elementwise",
     "mathematics",
+    "complex",
     "bits",
     "reduction",
     "cumulative",
@@ -54,6 +56,12 @@ def vjp(kind: type[Operation]) -> Callable[[VjpRule], VjpRule]:
 def skip(kind: type[Operation], reason: str) -> None:
     """`kind` has derivative zero everywhere or none at all; `reason` is printed in the op reference."""
     SKIPPED[kind] = reason
+
+
+def has_no_derivative(op: Operation) -> bool:
+    """Whether nothing flows through `op`. An op that is skipped and has a rule too is skipped on real elements alone."""
+    kind = type(op)
+    return kind in SKIPPED and not (kind in VJP and is_complex(element_of(op.results[0])))
 
 
 def load_rules() -> None:

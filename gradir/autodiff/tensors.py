@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects import nd
+from gradir.dialects.nd.creation import splat_attr
 from gradir.dialects.nd.shape import TO_END, padded_shape
-from gradir.dialects.types import Dim, element_of, i64_array, shape_of, tensor
+from gradir.dialects.types import Dim, complex_of, element_of, i64_array, is_complex, real_of, shape_of, tensor
 from gradir.dialects.upstream import arith, tensor as upstream_tensor
 from gradir.errors import GradirError
 from gradir.ir.builder import Builder
@@ -58,7 +59,7 @@ class TensorBuilder:
         """A tensor of type `kind` filled with `value`; run-time sizes come from their symbols."""
         assert isinstance(kind, TensorType)
         elem = kind.element_type
-        attr: Attribute = IntegerAttr(int(value), elem) if isinstance(elem, IntegerType) else FloatAttr(value, elem)
+        attr: Attribute = splat_attr(value, elem)
         shape = shape_of(kind)
         if all(isinstance(n, int) for n in shape):
             return self.emit(nd.ConstantOp, [], kind, value=attr)
@@ -124,6 +125,22 @@ class TensorBuilder:
     def scale(self, x: SSAValue, factor: float) -> SSAValue:
         """`factor * x` for a finite factor other than 0: an ordinary product."""
         return self.mul(x, self.full_like(factor, x))
+
+    def abs(self, x: SSAValue) -> SSAValue:
+        """|x|, real of complex x."""
+        return self.emit(nd.AbsOp, [x], tensor(real_of(element_of(x)), shape_of(x)))
+
+    def real(self, x: SSAValue) -> SSAValue:
+        """The real part; a real tensor as it is."""
+        return self.emit(nd.RealOp, [x], tensor(real_of(element_of(x)), shape_of(x))) if is_complex(element_of(x)) else x
+
+    def imag(self, x: SSAValue) -> SSAValue:
+        """The imaginary part of a complex tensor."""
+        return self.emit(nd.ImagOp, [x], tensor(real_of(element_of(x)), shape_of(x)))
+
+    def complex(self, re: SSAValue, im: SSAValue) -> SSAValue:
+        """re + im * i"""
+        return self.emit(nd.ComplexOp, [re, im], tensor(complex_of(element_of(re)), shape_of(re)))
 
     def compare(self, direction: str, x: SSAValue, y: SSAValue) -> SSAValue:
         return self.emit(nd.CompareOp, [x, y], tensor(i1, shape_of(x)), direction=nd.DirectionAttr(nd.Direction(direction)))

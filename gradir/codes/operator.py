@@ -16,6 +16,12 @@ OPERATOR: dict[str, Code] = {
         next_step="run `nd-expand` for composites and `differentiate` for requests first; a plugin adds rules with `@lowers` of "
         "`gradir.lowering.convert_nd_to_linalg`.",
     ),
+    "OP021": operator(
+        "no meaning on complex numbers",
+        meaning="`split-complex` cannot write the op in real ones: it is not defined on complex numbers, or not with run-time sizes.",
+        cause="an op of a plugin without a rule, or a product over a dimension whose size only the run knows.",
+        next_step="compute with the real and the imaginary part (`nd.real`, `nd.imag`), or use an absolute value.",
+    ),
     "OP040": operator(
         "op is not a target-level op",
         meaning="The emitter takes level 4 only: func, scf, arith, memref, vector and the math ops that the target has.",

@@ -28,7 +28,7 @@ from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.text import parse_ints, print_ints
-from gradir.dialects.types import element_of, i64_array, ints, is_float, shape_of
+from gradir.dialects.types import element_of, i64_array, ints, is_complex, is_float, shape_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,8 +107,9 @@ class Request(IRDLOperation):
         for position in self.wrt_positions:
             if not 0 <= position < len(inputs):
                 raise VerifyException(f"{self.name}: wrt names argument {position}, {self.callee} has {len(inputs)}")
-            if not (isinstance(inputs[position], TensorType) and is_float(element_of(inputs[position]))):
-                raise VerifyException(f"{self.name}: wrt names argument {position} of type {inputs[position]}, expected a tensor of floats")
+            kind = inputs[position]
+            if not (isinstance(kind, TensorType) and (is_float(element_of(kind)) or is_complex(element_of(kind)))):
+                raise VerifyException(f"{self.name}: wrt names argument {position} of type {kind}, expected a tensor of floats")
         expected = self.expected_args(inputs, outputs)
         self._verify_types("argument", expected, [arg.type for arg in self.args])
         self._verify_types("result", self.expected_results(inputs, outputs), [result.type for result in self.results])

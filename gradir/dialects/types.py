@@ -52,7 +52,7 @@ _COMPLEX_OF: dict[Attribute, Attribute] = {real: elem for elem, real in _REAL_OF
 def _tensor(elem: Attribute, shape: Shape) -> TensorType[Any]:
     sizes = [n if isinstance(n, int) else DYNAMIC_INDEX for n in shape]
     if any(isinstance(n, str) for n in shape):
-        return TensorType(elem, sizes, ArrayAttr([StringAttr(n if isinstance(n, str) else "") for n in shape]))
+        return TensorType(elem, sizes, ArrayAttr([StringAttr(str(n) if isinstance(n, str) else "") for n in shape]))
     return TensorType(elem, sizes)
 
 

@@ -27,6 +27,7 @@ PASSES: dict[str, PassRow] = {
     "nd-simplify": ("gradir.lowering.nd_simplify:NdSimplify", "algebraic identities of the tensor level"),
     "differentiate": ("gradir.autodiff.differentiate:Differentiate", "replace ad requests by generated tensor-level functions"),
     "nd-expand": ("gradir.lowering.nd_expand:NdExpand", "decompose composite ops (softmax, layer_norm, gelu, ...)"),
+    "split-complex": ("gradir.lowering.split_complex:SplitComplex", "complex tensors become pairs of real ones"),
     "convert-nd-to-linalg": ("gradir.lowering.convert_nd_to_linalg:ConvertNdToLinalg", "tensor ops become loop nests with scalar bodies"),
     "fuse": ("gradir.lowering.fuse:Fuse", "mark the loop nests that become one kernel"),
     "outline-kernels": ("gradir.lowering.outline_kernels:OutlineKernels", "move each group into a private function, equal ones once"),

@@ -32,7 +32,7 @@ from gradir.dialects.kernel import (
     LIBRARY_ATTRIBUTE,
 )
 from gradir.dialects.nd import BindOp
-from gradir.dialects.types import ints, shape_of
+from gradir.dialects.types import ints, is_complex, shape_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
@@ -127,9 +127,11 @@ def arena_bytes(function: FuncOp) -> int:
 
 
 def element_name(elem: Attribute) -> str | None:
-    """`f32`, `i1`, `ui8`, `index`, ...; None for a type that arrays cannot have."""
+    """`f32`, `complex<f32>`, `i1`, `ui8`, `index`, ...; None for a type that arrays cannot have."""
     if type(elem) in _FLOATS:
         return _FLOATS[type(elem)]
+    if is_complex(elem):
+        return str(elem)
     if isinstance(elem, IndexType):
         return "index"
     if isinstance(elem, IntegerType) and elem.width.data in (1, 8, 16, 32, 64):
@@ -157,7 +159,7 @@ def _no_array(function: FuncOp, name: str, kind: Attribute) -> GradirError:
         f"'{name}' of a public function has a type that no array can have",
         part="graph",
         code="GR051",
-        expected="tensors of f64, f32, f16, bf16, i1, i8 to i64, ui8 to ui64, index",
+        expected="tensors of f64, f32, f16, bf16, complex<f64>, complex<f32>, i1, i8 to i64, ui8 to ui64, index",
         found=str(kind),
         hint="make the function private, or convert at its boundary",
     )

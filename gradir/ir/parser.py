@@ -43,7 +43,14 @@ _PLAIN_TENSOR = re.compile(r"tensor<(?:\d+x)*[a-z]+\d*>")
 _DENSE_TYPE: AttrConstraint = base(RankedStructure[IntegerType | IndexType | AnyFloat | ComplexType])
 
 
-class FloatBits(AttrParser._TensorLiteralElement):
+class RealLiteral(AttrParser._TensorLiteralElement):
+    """A number in a dense literal; xDSL asserts that it is not one of complex type."""
+
+    def to_complex(self, parser: AttrParser, type: ComplexType) -> Any:
+        parser.raise_error("Expected a complex number, (real, imaginary)", at_position=self.span)
+
+
+class FloatBits(RealLiteral):
     """A hexadecimal element of a dense literal: of a float type it spells the bits (xDSL reads `dense<0xFF800000>` as a number)."""
 
     def to_type(self, parser: AttrParser, type: Any) -> Any:
@@ -54,6 +61,24 @@ class FloatBits(AttrParser._TensorLiteralElement):
         return next(type.iter_unpack(self.value.to_bytes(type.compile_time_size, "little")))
 
 
+class ComplexLiteral(AttrParser._TensorLiteralElement):
+    """`(re, im)` in a dense literal: two numbers in any spelling (xDSL wants two of one kind and reads no bits)."""
+
+    def __init__(self, parts: tuple[Any, Any], span: Span) -> None:
+        super().__init__(False, (0.0, 0.0), span)
+        self.parts = parts
+
+    def to_int(self, parser: AttrParser, allow_negative: bool = True, allow_booleans: bool = True) -> int:
+        parser.raise_error("Expected integer value, found a complex number", at_position=self.span)
+
+    def to_float(self, parser: AttrParser) -> float:
+        parser.raise_error("No conversion from complex to float", at_position=self.span)
+
+    def to_complex(self, parser: AttrParser, type: ComplexType) -> Any:
+        real, imag = self.parts
+        return (real.to_type(parser, type.element_type), imag.to_type(parser, type.element_type))
+
+
 class _Lexer(MLIRLexer):
     """xDSL's expression for strings takes time exponential in the length of a string that is not closed."""
 
@@ -62,6 +87,8 @@ class _Lexer(MLIRLexer):
 
 class LocParser(Parser):
     """Parses one module; `line_offset` is the number of lines that precede `text` in the file `name`."""
+
+    _TensorLiteralElement = RealLiteral  # pyright: ignore[reportIncompatibleVariableOverride]  what xDSL makes of each number
 
     def __init__(self, context: Context, text: str, name: str = "<text>", line_offset: int = 0) -> None:
         super().__init__(context, "", name)
@@ -117,6 +144,14 @@ class LocParser(Parser):
         return op
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
+        start = self._current_token.span.start
+        if self.parse_optional_punctuation("(") is not None:
+            real = self._parse_tensor_literal_element()
+            self.parse_punctuation(",")
+            imag = self._parse_tensor_literal_element()
+            end = self.pos
+            self.parse_punctuation(")")
+            return ComplexLiteral((real, imag), Span(start, end, self.lexer.input))
         hexadecimal = self._current_token.text[:2] in ("0x", "0X")
         element = super()._parse_tensor_literal_element()
         return FloatBits(element.is_negative, element.value, element.span) if hexadecimal else element

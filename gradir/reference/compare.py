@@ -28,7 +28,10 @@ FLOOR = 4.0
 
 @dataclass(frozen=True)
 class Expectation:
-    """One result: its elements, how far each may be off (0: exact), and which are not compared."""
+    """One result: its elements, how far each may be off (0: exact), and which are not compared.
+
+    Of complex elements both parts may be off by what their absolute value grants; tolerance and `unstable` have an axis for the parts.
+    """
 
     value: Array
     tolerance: Array
@@ -53,16 +56,23 @@ def expectations(module: ModuleOp, entry: str, inputs: Sequence[Array | None], *
     return [_expectation(value, [results[k] for results in runs]) for k, value in enumerate(values)]
 
 
+def as_reals(values: Array) -> Array:
+    """The elements in f64, the two parts of complex ones along a last axis."""
+    if values.dtype.kind != "c":
+        return values.astype(np.float64)
+    return np.stack([values.real, values.imag], axis=-1).astype(np.float64)
+
+
 def _expectation(value: Array, others: Sequence[Array]) -> Expectation:
     if not is_float(value):
         changed = np.any([other != value for other in others], axis=0) if others else np.zeros(value.shape, np.bool_)
         return Expectation(value, np.zeros(value.shape), np.asarray(changed))
-    exact = value.astype(np.float64)
+    exact = as_reals(value)
     with np.errstate(all="ignore"):
-        deviations = [np.abs(other.astype(np.float64) - exact) for other in others]
-        patterns = [np.isfinite(other.astype(np.float64)) != np.isfinite(exact) for other in others]
-    unstable = np.asarray(np.any(patterns, axis=0)) if patterns else np.zeros(value.shape, np.bool_)
-    largest = np.max([np.where(np.isfinite(d), d, 0.0) for d in deviations], axis=0) if deviations else np.zeros(value.shape)
+        deviations = [np.abs(as_reals(other) - exact) for other in others]
+        patterns = [np.isfinite(as_reals(other)) != np.isfinite(exact) for other in others]
+    unstable = np.asarray(np.any(patterns, axis=0)) if patterns else np.zeros(exact.shape, np.bool_)
+    largest = np.max([np.where(np.isfinite(d), d, 0.0) for d in deviations], axis=0) if deviations else np.zeros(exact.shape)
     moved = np.asarray(largest > 0)
     if 2 * np.count_nonzero(moved) > np.count_nonzero(np.isfinite(exact)):
         moved = np.ones_like(moved)  # errors of two ops cancel in all the runs for a few of very many elements
@@ -76,10 +86,12 @@ def compare(expected: Expectation, found: Array) -> Difference | None:
     found = np.asarray(found)
     if found.dtype != value.dtype and {found.dtype.kind, value.dtype.kind} <= {"i", "u"} and found.dtype.itemsize == value.dtype.itemsize:
         found = found.view(value.dtype)  # from level 2 on uiN is iN
+    if value.dtype.kind == "c" and found.shape == (*value.shape, 2) and found.dtype == value.real.dtype:
+        found = np.ascontiguousarray(found).view(value.dtype).reshape(value.shape)  # as `split-complex` passes it
     if found.shape != value.shape or found.dtype != value.dtype:
         return Difference(None, f"{value.dtype}{list(value.shape)}", f"{found.dtype}{list(found.shape)}")
     if is_float(value):
-        a, b = value.astype(np.float64), found.astype(np.float64)
+        a, b = as_reals(value), as_reals(found)
         with np.errstate(all="ignore"):
             near = np.abs(a - b) <= expected.tolerance
         good = near | (a == b) | (np.isnan(a) & np.isnan(b))
@@ -90,6 +102,7 @@ def compare(expected: Expectation, found: Array) -> Difference | None:
         return None
     index = tuple(int(i) for i in bad[0])
     tolerance = float(np.asarray(expected.tolerance)[index])
+    index = index[: value.ndim]
     return Difference(index, f"{value[index]}" + (f" +- {tolerance:.3g}" if tolerance else ""), str(found[index]), len(bad))
 
 

@@ -24,8 +24,11 @@ SIZES = (3, 1, 0, 5, 2)
 """Run-time sizes of the first samples; later ones are drawn."""
 
 
-def generate(types: Sequence[Attribute], seed: int, sample: int) -> list[Array]:
-    """Arrays of these types: floats are normal, integers small (they may be labels or indices), each sample has its own run-time sizes."""
+def generate(types: Sequence[Attribute], seed: int, sample: int, *, special: bool = False) -> list[Array]:
+    """Arrays of these types: floats are normal, integers small (they may be labels or indices), each sample has its own run-time sizes.
+
+    With `special` a quarter of the elements are NaN, infinities, zeros of both signs, limits and other corners of the type.
+    """
     rng = np.random.default_rng([seed, sample])
     names: dict[str | None, int] = {}
 
@@ -46,7 +49,8 @@ def generate(types: Sequence[Attribute], seed: int, sample: int) -> list[Array]:
         )
     floats = [shape for type_, shape in zip(types, shapes) if dtype_of(type_).kind not in "iub" and shape]
     limit = max(1, min((shape[-1] for shape in floats), default=4))
-    return [_array(rng, type_, shape, limit) for type_, shape in zip(types, shapes)]
+    arrays = [_array(rng, type_, shape, limit) for type_, shape in zip(types, shapes)]
+    return [_with_corners(rng, array) if special and not isinstance(type_, IndexType) else array for type_, array in zip(types, arrays)]
 
 
 def _dims(type_: Attribute) -> Sequence[int | str | None]:
@@ -64,7 +68,22 @@ def _array(rng: np.random.Generator, type_: Attribute, shape: Sequence[int], lim
     if dtype.kind in "iu":
         high = 4 if isinstance(element_type_of(type_), IndexType) else limit
         return np.asarray(rng.integers(0, high, shape)).astype(dtype)
+    if dtype.kind == "c":
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     return np.asarray(rng.standard_normal(shape)).astype(dtype)
+
+
+def _with_corners(rng: np.random.Generator, array: Array) -> Array:
+    """`array` with a quarter of its elements replaced."""
+    if array.dtype == np.bool_:
+        return array
+    if array.dtype.kind in "iu":
+        limits = np.iinfo(array.dtype)
+        corners = np.array([limits.min, limits.max, limits.max - 1, 0, 1, 7, 31], array.dtype)
+    else:
+        corners = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 0.5, 2.5, 1e-40, 3e4]).astype(array.dtype)
+    chosen = corners[rng.integers(0, len(corners), array.shape)]
+    return np.asarray(np.where(rng.random(array.shape) < 0.25, chosen, array)).astype(array.dtype)
 
 
 def has_run_time_sizes(function: FuncOp) -> bool:

@@ -40,6 +40,18 @@ ULPS: dict[str, float] = {
 }
 """Elementwise ops: error in units in the last place of the result."""
 
+COMPLEX_ULPS: dict[str, float] = {
+    **{f"nd.{name}": 16.0 for name in (*_FEW.split(), "sqrt", "sign")},
+    "nd.add": 1.0,
+    "nd.sub": 1.0,
+    "nd.convert": 1.0,
+    "nd.abs": 4.0,
+    "nd.mul": 3.0,
+    "nd.mul_strong": 3.0,
+    "nd.div": 8.0,
+}
+"""Elementwise ops on complex numbers: error of each part in units in the last place of the absolute value."""
+
 COMPOSITE_ULPS = 16.0
 
 _COMPOSITES: dict[str, Callable[[Array, Sequence[Array]], Any]] = {
@@ -51,6 +63,11 @@ _COMPOSITES: dict[str, Callable[[Array, Sequence[Array]], Any]] = {
     "nd.gelu": lambda result, operands: np.abs(operands[0]),
 }
 """Composites: magnitude to which `COMPOSITE_ULPS` applies."""
+
+BACKWARD_STABLE = frozenset(
+    f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "custom_call")
+)
+"""Algorithms whose result is exact for operands close by: their error is that of operands moved by rounding (J. Wilkinson)."""
 
 _SUMS = {
     *("nd.reduce_sum", "nd.dot_general", "nd.conv_general", "nd.reduce_window", "nd.select_and_scatter", "nd.scatter_add"),
@@ -74,7 +91,15 @@ def is_float(array: Array) -> bool:
 
 
 def spacing(array: Array) -> Array:
-    """One unit in the last place of each element, in f64; not less than the dtype's smallest number."""
+    """One unit in the last place of each element, in f64; not less than the dtype's smallest number.
+
+    Of complex elements: of both parts, along a last axis, the unit of the absolute value.
+    """
+    if array.dtype.kind == "c":
+        with np.errstate(all="ignore"):
+            size = np.abs(array)
+        parts = np.stack([array.real, array.imag], axis=-1)
+        return spacing(np.where(np.isfinite(size)[..., None], size[..., None], parts).astype(array.real.dtype))
     tiny = {8: 5e-324, 4: 2.0**-149, 2: 2.0**-24 if array.dtype == np.float16 else 2.0**-133}[array.dtype.itemsize]
     return np.maximum(np.abs(array.astype(np.float64)) * unit(array.dtype), tiny)
 
@@ -86,6 +111,8 @@ class Noise:
         self.rng = np.random.default_rng(seed)
 
     def __call__(self, op: Operation, operands: Sequence[Value], results: Sequence[Value]) -> Sequence[Value]:
+        if op.name in BACKWARD_STABLE:
+            return self.of_moved_operands(op, operands, results)
         if len(results) != 1 or isinstance(results[0], Partial) or not isinstance(results[0], np.ndarray | np.generic):
             return results
         result = np.asarray(results[0])
@@ -94,16 +121,53 @@ class Noise:
         bound = self.bound(op, operands, result)
         if bound is None:
             return results
+        if result.dtype.kind == "c":
+            return (self.moved_complex(result, bound),)
         sign = self.rng.choice([-1.0, 1.0], result.shape) * self.rng.uniform(0.5, 1.0, result.shape)
         exact = result.astype(np.float64)
         moved = np.where(np.isfinite(exact), exact + sign * bound, exact)
         return (np.asarray(rounded(moved, result.dtype)).reshape(result.shape)[()],)
 
+    def of_moved_operands(self, op: Any, operands: Sequence[Value], results: Sequence[Value]) -> Sequence[Value]:
+        """What the op gives on operands that are moved by a few units of their largest element; where that changes a choice (a pivot),
+        the results as they are."""
+        if any(isinstance(value, Partial) for value in operands):
+            return results
+        given = op.evaluate(*(self.moved_operand(np.asarray(value)) for value in operands))
+        found = given if isinstance(given, tuple) else (given,)
+        chosen = [(np.asarray(new), np.asarray(old)) for new, old in zip(found, results) if not is_float(np.asarray(old))]
+        return found if all(np.array_equal(new, old) for new, old in chosen) else results
+
+    def moved_operand(self, x: Array) -> Array:
+        """Every element but zeros moved within a small share of the largest of its matrix."""
+        if not is_float(x) or not x.size:
+            return x
+        axes = tuple(range(max(0, x.ndim - 2), x.ndim))
+        size = np.where(np.isfinite(x), np.abs(x), 0.0)
+        reach = max(x.shape[-2:], default=1) ** 0.5 + 2
+        parts = np.empty(0, x.dtype).real.dtype
+        scale = size.max(axis=axes, keepdims=True) * unit(parts) * reach
+        move = self.rng.uniform(-1.0, 1.0, x.shape) * scale
+        if x.dtype.kind == "c":
+            move = move + 1j * self.rng.uniform(-1.0, 1.0, x.shape) * scale
+        with np.errstate(all="ignore"):
+            return np.where(np.isfinite(x) & (x != 0), x + move, x).astype(x.dtype)
+
+    def moved_complex(self, result: Array, bound: Array) -> Value:
+        """Both parts moved, each by its own share of its bound."""
+        moved = result.copy()
+        for k, part in enumerate((moved.real, moved.imag)):
+            share = self.rng.choice([-1.0, 1.0], result.shape) * self.rng.uniform(0.5, 1.0, result.shape)
+            part[...] = np.where(np.isfinite(part), part + share * bound[..., k], part)
+        return moved[()]
+
     def bound(self, op: Operation, operands: Sequence[Value], result: Array) -> Array | None:
-        """Absolute error bound per element, None where the op does not round."""
+        """Absolute error bound per element (and part), None where the op does not round."""
         arrays = [np.asarray(value) for value in operands if isinstance(value, np.ndarray | np.generic)]
         if len(arrays) != len(operands):
             return None
+        if any(array.dtype.kind == "c" for array in (result, *arrays)):
+            return complex_bound(op, arrays, result)
         if (magnitude := _COMPOSITES.get(op.name)) is not None:
             return COMPOSITE_ULPS * unit(result.dtype) * np.asarray(magnitude(result.astype(np.float64), [_wide(a) for a in arrays]))
         if op.name in _SUMS:
@@ -121,6 +185,27 @@ class Noise:
             product = a[:, None] * b if op.name == "vector.outerproduct" and b.ndim else a * b
             bound = bound + np.abs(product) * unit(result.dtype)
         return np.where(result == 0, 0.0, bound)
+
+
+def complex_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Array | None:
+    """Error bounds of both parts, in units of the absolute value: a part alone may cancel."""
+    if op.name in _SUMS:
+        magnitudes = [np.abs(array).astype(array.dtype) if array.dtype.kind == "c" else array for array in arrays]
+        evaluate = getattr(op, "evaluate")  # noqa: B009  ops of level 1 alone have complex elements
+        total = np.asarray(evaluate(*magnitudes)).real.astype(np.float64)
+        bound = 2 * max(1, _terms(op, arrays, result)) * unit(result.real.dtype) * total
+        return np.stack([bound, bound], axis=-1) + spacing(result)
+    if op.name in ("nd.reduce_prod", "nd.cumprod"):
+        return 4 * spacing(result) * max(1, arrays[0].size)
+    if op.name == "nd.cumsum":
+        total = np.cumsum(np.abs(arrays[0]).astype(np.float64)).max(initial=0.0)
+        return np.full((*result.shape, 2), 2 * total * unit(result.real.dtype))
+    if op.name == "nd.pow":
+        with np.errstate(all="ignore"):
+            exponent = np.nan_to_num(np.abs(arrays[1] * np.log(arrays[0])), posinf=0.0)
+        return spacing(result) * (16 + 4 * exponent[..., None])
+    ulps = COMPLEX_ULPS.get(op.name)
+    return None if ulps is None else ulps * spacing(result)
 
 
 def _wide(array: Array) -> Array:

@@ -80,6 +80,8 @@ def _refuse(function: FuncOp, message: str, expected: str, found: str) -> Gradir
 def coerced(function: FuncOp, position: int, array: Any, type_: Any) -> Array:
     """`array` in the dtype of `type_`; unsigned and signed integers of one width are the same bits."""
     array, dtype = np.asarray(array), dtype_of(type_)
+    if array.dtype.kind == "c" and dtype == array.real.dtype and _rank(type_) == array.ndim + 1:
+        array = interleaved(array)  # `split-complex` changed the function's type
     if array.dtype != dtype:
         if {array.dtype.kind, dtype.kind} <= {"i", "u"} and array.dtype.itemsize == dtype.itemsize:
             return array.view(dtype)
@@ -88,6 +90,15 @@ def coerced(function: FuncOp, position: int, array: Any, type_: Any) -> Array:
     if len(shape) != array.ndim or any(size not in (DYNAMIC_INDEX, found) for size, found in zip(shape, array.shape)):
         raise _refuse(function, f"input {position} has another shape", str(type_), str(list(array.shape)))
     return array
+
+
+def interleaved(array: Array) -> Array:
+    """Complex numbers as pairs of real ones along a new last axis: the same bytes."""
+    return np.ascontiguousarray(array).view(array.real.dtype).reshape(*array.shape, 2)
+
+
+def _rank(type_: Any) -> int:
+    return len(type_.get_shape()) if hasattr(type_, "get_shape") else 0
 
 
 def _run_values(machine: Machine, function: FuncOp, inputs: Sequence[Array | None]) -> list[Array]:
@@ -148,5 +159,5 @@ def _output(function: FuncOp, position: int, type_: Any, number: int, shapes: Se
     if DYNAMIC_INDEX in shape:
         if shapes is None:
             raise _refuse(function, f"output {number} has sizes that only the caller knows", "result_shapes", "None")
-        shape = list(shapes[number])
+        shape = [*shapes[number], 2] if len(shapes[number]) == len(shape) - 1 else list(shapes[number])  # complex, as pairs
     return allocate(shape, dtype_of(type_), f"output {number}")

@@ -14,6 +14,8 @@ NUMPY_NAMES: dict[str, str] = {
     "f64": "float64",
     "f32": "float32",
     "f16": "float16",
+    "complex<f64>": "complex128",
+    "complex<f32>": "complex64",
     "i1": "bool",
     "i8": "int8",
     "i16": "int16",

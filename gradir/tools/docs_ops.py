@@ -12,6 +12,7 @@ from gradir.dialects import nd
 from gradir.dialects.facets import EVALUATE, SAMPLES, Cell, Facet, OpClass, facet_table, samples_of
 from gradir.dialects.nd.base import Sample
 from gradir.lowering.convert_nd_to_linalg import RULES
+from gradir.lowering.split_complex import RULES as SPLIT_RULES
 from gradir.tools.docs_page import write_page
 
 TARGET = Path("docs/ops.md")
@@ -21,6 +22,10 @@ def _expands(op: OpClass) -> bool:
     return issubclass(op, nd.Composite)
 
 
+def _is_lowered(op: OpClass) -> bool:
+    return op in RULES or op in SPLIT_RULES or _expands(op)
+
+
 def facets() -> list[Facet]:
     """Every facet that an `nd` op must have, with the tables of all layers."""
     derivatives.load_rules()
@@ -28,7 +33,11 @@ def facets() -> list[Facet]:
         EVALUATE,
         SAMPLES,
         Facet("vjp", "reverse derivative, or its expansion has one", lambda op: op in derivatives.VJP or _expands(op), derivatives.SKIPPED),
-        Facet("linalg", "lowering to loop nests, or its expansion has one", lambda op: op in RULES or _expands(op)),
+        Facet(
+            "linalg",
+            "lowering to loop nests, or its expansion or its parts have one",
+            _is_lowered,
+        ),
     ]
 
 

@@ -85,7 +85,7 @@ def retyped(samples: Sequence[Sample], element: str, dtype: Any) -> list[Sample]
     return [
         replace(sample, name=f"{sample.name}, {element}", text=sample.text.replace("f64", element), inputs=partial(cast, sample))
         for sample in samples
-        if "f64" in sample.text
+        if "f64" in sample.text and "complex" not in sample.text
     ]
 
 
@@ -119,7 +119,7 @@ def _differences(module: ModuleOp, case: Case, compiled: Module, signed_zeros: b
         where = f"{case.title} (@{case.function}): result {k}"
         if (difference := compare(want, got)) is not None:
             problems.append(f"{where} at {difference.index}: expected {difference.expected}, found {difference.found}")
-        elif signed_zeros and got.dtype.kind not in "iub" and (wrong := _wrong_zeros(want.value, got)).any():
+        elif signed_zeros and got.dtype.kind not in "iubc" and (wrong := _wrong_zeros(want.value, got)).any():
             problems.append(f"{where} at {np.argwhere(wrong)[0].tolist()}: a zero of the wrong sign")
     if [array.tobytes() for array in case.inputs] != kept:
         problems.append(f"{case.title} (@{case.function}): an input was written")

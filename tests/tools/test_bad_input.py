@@ -155,7 +155,7 @@ def test_the_diagnostic_says_what_is_wrong(name: str, command: str, message: str
     [
         ("nested regions", "given.mlir:1:1367: error: regions, types or attributes nest too deeply"),
         ("results without else", "'scf.if' op has 1 results and needs an else region that yields them"),
-        ("an integer of odd width", "nd.add: lhs must have a float or integer type, found i3"),
+        ("an integer of odd width", "nd.add: lhs must have a float, complex or integer type, found i3"),
     ],
 )
 def test_what_is_wrong_with_bad_text(name: str, message: str, given: Callable[[bytes], str], capsys: Capture) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import TERMINATORS, Activity
-from gradir.autodiff.registry import SKIPPED, VJP, VjpRule
+from gradir.autodiff.registry import VJP, VjpRule, has_no_derivative
 from gradir.autodiff.reverse.cotangents import Cotangents, Entry
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
@@ -83,7 +83,7 @@ class Sweep:
             self._composite(op)
             return
         new = self.copy(op)
-        if on and type(op) not in SKIPPED and not isinstance(op, ad.StopGradientOp):
+        if on and not has_no_derivative(op) and not isinstance(op, ad.StopGradientOp):
             self.record(new, self.rule(op))
 
     def rule(self, op: Operation) -> VjpRule:
@@ -134,7 +134,8 @@ class Sweep:
         self.unit.bind(op.results, results)
         new = before.next_op if before is not None else self.block.first_op
         while new is not None:
-            if type(new) not in SKIPPED and not isinstance(new, ad.StopGradientOp) and any(is_differentiable(r.type) for r in new.results):
+            flows = not has_no_derivative(new) and not isinstance(new, ad.StopGradientOp)
+            if flows and any(is_differentiable(r.type) for r in new.results):
                 reached = any(v in self.unit.active for v in new.operands)
                 if reached:
                     self.unit.active.update(r for r in new.results if is_differentiable(r.type))

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from gradir.autodiff.registry import Contribution, skip, vjp
 from gradir.autodiff.tensors import TensorBuilder, is_differentiable
 from gradir.dialects import nd
-from gradir.dialects.types import element_of
+from gradir.dialects.types import element_of, is_complex
 
 Rule = tuple[Contribution, ...]
 
@@ -34,8 +34,23 @@ def neg_vjp(t: TensorBuilder, op: nd.NegOp, ct: SSAValue) -> Rule:
 
 @vjp(nd.AbsOp)
 def abs_vjp(t: TensorBuilder, op: nd.AbsOp, ct: SSAValue) -> Rule:
-    """d|x| = sign(x) dx, 0 at 0"""
-    return (t.mul_strong(ct, t.unary(nd.SignOp, op.operand)),)
+    """d|x| = sign(x) dx, 0 at 0; of complex z: Re(conj(sign(z)) dz)"""
+    sign = t.unary(nd.SignOp, op.operand)
+    if not is_complex(element_of(sign)):
+        return (t.mul_strong(ct, sign),)
+    return (t.mul_strong(t.convert(ct, element_of(sign)), t.unary(nd.ConjOp, sign)),)
+
+
+@vjp(nd.SignOp)
+def sign_vjp(t: TensorBuilder, op: nd.SignOp, ct: SSAValue) -> Rule:
+    """Of complex z, s = z / |z|: ds = i s Im(conj(s) dz) / |z|, 0 at 0. Real numbers: skipped."""
+    z, s = op.operand, op.result
+    # Re(ct ds) = -Im(ct s) / |z| Im(conj(s) dz), and y Im(w dz) = Re(-i y w dz)
+    size = t.abs(z)
+    one = t.full_like(1.0, size)
+    size = t.select(t.compare("eq", size, t.full_like(0.0, size)), one, size)
+    slope = t.mul_strong(t.imag(t.mul(ct, s)), t.div(one, size))
+    return (t.mul(t.complex(t.full_like(0.0, slope), slope), t.unary(nd.ConjOp, s)),)
 
 
 @vjp(nd.ExpOp)
@@ -167,7 +182,8 @@ def pow_vjp(t: TensorBuilder, op: nd.PowOp, ct: SSAValue) -> Rule:
 
     def by_exponent() -> SSAValue:
         zero = t.full_like(0.0, x)
-        flat = t.logical_and(t.compare("eq", x, zero), t.compare("ge", y, zero))
+        size = t.real(y)
+        flat = t.logical_and(t.compare("eq", x, zero), t.compare("ge", size, t.full_like(0.0, size)))
         slope = t.mul(op.result, t.unary(nd.LogOp, x))
         return t.mul_strong(ct, t.select(flat, zero, slope))
 

@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 from gradir.autodiff.registry import Contribution, skip, vjp
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects.nd import mathematics as nd
-from gradir.dialects.nd.elementwise import AbsOp, ExpOp, MaxOp, RsqrtOp, SqrtOp
+from gradir.dialects.nd.elementwise import ExpOp, MaxOp, RsqrtOp, SqrtOp
+from gradir.dialects.types import element_of
 
 Rule = tuple[Contribution, ...]
 
@@ -70,8 +71,9 @@ def cosh_vjp(t: TensorBuilder, op: nd.CoshOp, ct: SSAValue) -> Rule:
 def asinh_vjp(t: TensorBuilder, op: nd.AsinhOp, ct: SSAValue) -> Rule:
     """d asinh(x) = dx / sqrt(1 + x^2), as s / sqrt(s^2 + (s x)^2) with s = 1 / max(1, |x|) so that the squares stay in range"""
     x = op.operand
-    one = t.full_like(1.0, x)
-    s = t.div(one, t.binary(MaxOp, one, t.unary(AbsOp, x)))
+    size = t.abs(x)
+    unit = t.full_like(1.0, size)
+    s = t.convert(t.div(unit, t.binary(MaxOp, unit, size)), element_of(x))
     scaled = t.mul(s, x)
     return (t.mul_strong(ct, t.mul(s, t.unary(RsqrtOp, t.add(t.mul(s, s), t.mul(scaled, scaled))))),)
 

@@ -6,6 +6,7 @@ Signless integers are signed, `uiN` unsigned. Shapes of elementwise operands are
 from xdsl.ir import Dialect
 
 from gradir.dialects.nd import (
+    complex as complex_parts,
     bits,
     composite,
     contraction,
@@ -26,6 +27,7 @@ from gradir.dialects.nd import (
 from gradir.dialects.nd.base import NdOp, Sample, emit
 from gradir.dialects.nd.bits import BitcastConvertOp, NextAfterOp, ReducePrecisionOp
 from gradir.dialects.nd.comparison import ClampOp, CompareOp, Direction, DirectionAttr, SelectOp
+from gradir.dialects.nd.complex import ComplexAttr, ComplexOp, ConjOp, ImagOp, RealOp
 from gradir.dialects.nd.composite import (
     Composite,
     CrossEntropyOp,
@@ -125,6 +127,7 @@ from gradir.dialects.nd.sorting import SortOp, TopKOp
 FAMILIES = {
     "elementwise": elementwise.OPS,
     "mathematics": mathematics.OPS,
+    "complex": complex_parts.OPS,
     "bits": bits.OPS,
     "reduction": reduction.OPS,
     "cumulative": cumulative.OPS,
@@ -141,7 +144,9 @@ FAMILIES = {
     "library": library.OPS,
 }
 
-Nd = Dialect("nd", [op for ops in FAMILIES.values() for op in ops], [DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()])
+Nd = Dialect(
+    "nd", [op for ops in FAMILIES.values() for op in ops], [ComplexAttr, DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()]
+)
 
 __all__ = [
     "FAMILIES",
@@ -169,8 +174,11 @@ __all__ = [
     "Classification",
     "ClzOp",
     "CompareOp",
+    "ComplexAttr",
+    "ComplexOp",
     "Composite",
     "ConcatenateOp",
+    "ConjOp",
     "ConstantOp",
     "ConvGeneralOp",
     "ConvertOp",
@@ -199,6 +207,7 @@ __all__ = [
     "FloorOp",
     "GatherOp",
     "GeluOp",
+    "ImagOp",
     "IndexAtOp",
     "IotaOp",
     "IsFiniteOp",
@@ -228,6 +237,7 @@ __all__ = [
     "RandomBitsOp",
     "Reduce",
     "ReducePrecisionOp",
+    "RealOp",
     "ReduceAllOp",
     "ReduceAnyOp",
     "ReduceMaxOp",

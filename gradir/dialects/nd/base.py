@@ -93,7 +93,8 @@ class NdOp(IRDLOperation):
     @classmethod
     def samples(cls) -> tuple[Sample, ...]:
         """Small valid inputs: NaN, infinities, -0.0, ties, sizes 0 and 1, several element types."""
-        return import_module(f"gradir.dialects.nd.samples.{cls.FAMILY}").samples_of(cls)
+        complex_samples = import_module("gradir.dialects.nd.samples.complex").complex_samples
+        return (*import_module(f"gradir.dialects.nd.samples.{cls.FAMILY}").samples_of(cls), *complex_samples(cls.name))
 
 
 def new(kind: type[Any], operands: Sequence[SSAValue], result: Attribute, properties: Mapping[str, Attribute] | None = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.nd.base import NdOp
@@ -11,6 +12,7 @@ from gradir.dialects.types import (
     Dim,
     element_of,
     is_bool,
+    is_complex,
     is_float,
     is_integer,
     is_number,
@@ -27,7 +29,16 @@ _KINDS: dict[str, tuple[str, Callable[[Attribute], bool]]] = {
     "integer": ("an integer wider than i1", is_integer),
     "bits": ("an integer type or i1", lambda e: is_integer(e) or is_bool(e)),
     "bool": ("i1", is_bool),
-    "any": ("a float or integer type", lambda e: is_number(e) or is_bool(e)),
+    "any": ("a float, complex or integer type", lambda e: is_number(e) or is_bool(e) or is_complex(e)),
+    "complex": ("a complex type (complex<f32>, complex<f64>)", is_complex),
+    "part": ("f32 or f64", lambda e: e in (f32, f64)),
+    "float or complex": ("a float type (f64, f32, f16, bf16) or a complex type", lambda e: is_float(e) or is_complex(e)),
+    "signed or complex": (
+        "a float or complex type or a signed integer wider than i1",
+        lambda e: (is_number(e) and not is_unsigned(e)) or is_complex(e),
+    ),
+    "number or complex": ("a float or complex type or an integer wider than i1", lambda e: is_number(e) or is_complex(e)),
+    "ordered": ("a float or integer type", lambda e: is_number(e) or is_bool(e)),
 }
 
 

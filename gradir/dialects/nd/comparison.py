@@ -41,9 +41,9 @@ DIRECTIONS: dict[str, DirectionAttr] = {direction.value: DirectionAttr(direction
 
 @irdl_op_definition
 class CompareOp(NdOp):
-    """`result = lhs <direction> rhs`, an i1 tensor; with NaN false, `ne` true. StableHLO: compare (FLOAT, SIGNED, UNSIGNED).
+    """`result = lhs <direction> rhs`, an i1 tensor; with NaN false, `ne` true; complex: `eq`, `ne` only.
 
-    ONNX: Less, ...
+    StableHLO: compare (FLOAT, SIGNED, UNSIGNED, COMPLEX). ONNX: Less, ...
     """
 
     name = "nd.compare"
@@ -77,7 +77,7 @@ class CompareOp(NdOp):
 
     def verify_(self) -> None:
         check_same_types(self, ("lhs", "rhs"), (self.lhs, self.rhs))
-        check_element(self, "lhs", self.lhs, "any")
+        check_element(self, "lhs", self.lhs, "any" if self.direction.data in (Direction.EQ, Direction.NE) else "ordered")
         check_element(self, "result", self.result, "bool")
         check_shape(self, shape_of(self.lhs), self.result)
 

@@ -15,15 +15,15 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from gradir.dialects.nd.base import I64_ARRAY, TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_dims, check_element, check_shape
 from gradir.dialects.text import Clause
-from gradir.dialects.types import Dim, element_of, i64_array, is_float, rank_of, shape_of, sizes_agree, tensor
+from gradir.dialects.types import Dim, element_of, i64_array, is_complex, is_integer, rank_of, shape_of, sizes_agree, tensor
 
 
 def check_product_elements(op: NdOp, lhs: SSAValue, rhs: SSAValue, result: SSAValue) -> None:
-    """Floats multiply floats of one type, integers integers; the result is at least as wide and of the same kind."""
+    """Floats multiply floats of one type, complex numbers complex numbers, integers integers; the result is as wide and of that kind."""
     for name, value in (("lhs", lhs), ("rhs", rhs), ("result", result)):
-        check_element(op, name, value, "number")
-    kinds = [is_float(element_of(value)) for value in (lhs, rhs, result)]
-    if len(set(kinds)) > 1 or (kinds[0] and element_of(lhs) != element_of(rhs)):
+        check_element(op, name, value, "number or complex")
+    kinds = [is_integer(element_of(value)) + 2 * is_complex(element_of(value)) for value in (lhs, rhs, result)]
+    if len(set(kinds)) > 1 or (kinds[0] != 1 and element_of(lhs) != element_of(rhs)):
         op.fail(f"element types do not fit: lhs has {element_of(lhs)}, rhs has {element_of(rhs)}, result has {element_of(result)}")
 
 

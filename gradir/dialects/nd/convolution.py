@@ -225,7 +225,7 @@ class ReduceWindowOp(NdOp):
         print_op(self, printer, self.CLAUSES, "map")
 
     def verify_(self) -> None:
-        check_element(self, "operand", self.operand, "number")
+        check_element(self, "operand", self.operand, "number or complex" if self.kind.data is WindowKind.SUM else "number")
         verify_window(self, rank_of(self.operand), ("window", "strides", "dilations"))
         check_shape(self, self.result_shape(), self.result)
         if element_of(self.result) != element_of(self.operand):

@@ -16,10 +16,22 @@ from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.nd.base import I64, TENSOR, NdOp, Sample, new
 from gradir.dialects.nd.checks import check_dims, check_element
+from gradir.dialects.nd.complex import ComplexAttr, parse_optional_number, print_number
 from gradir.dialects.nd.resource import ResourceAttr, print_resource, read_resource
 from gradir.dialects.nd.shape import check_sizes, parse_sizes, print_sizes
 from gradir.dialects.text import INDEX, Clause, parse_clauses, parse_tensor, print_clauses
-from gradir.dialects.types import element_of, element_type, i64_attr, is_float, is_static, is_unsigned, rank_of, shape_of, tensor
+from gradir.dialects.types import (
+    element_of,
+    element_type,
+    i64_attr,
+    is_complex,
+    is_float,
+    is_static,
+    is_unsigned,
+    rank_of,
+    shape_of,
+    tensor,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -27,8 +39,11 @@ if TYPE_CHECKING:
 DENSE_LIMIT = 16
 
 
-def splat_attr(value: float | int | bool, element: Attribute) -> FloatAttr[Any] | IntegerAttr[Any]:
+def splat_attr(value: complex | bool, element: Attribute) -> FloatAttr[Any] | IntegerAttr[Any] | ComplexAttr:
     """The scalar attribute of that element type; integers wrap into it."""
+    if is_complex(element):
+        return ComplexAttr.of(complex(value), element)
+    assert not isinstance(value, complex), f"a complex number for {element}"
     if is_float(element):
         return FloatAttr(float(value), cast("AnyFloat", element))
     kind = cast("IntegerType", element)
@@ -51,7 +66,7 @@ class ConstantOp(NdOp):
     name = "nd.constant"
     FAMILY: ClassVar[str] = "creation"
 
-    value = prop_def(base(FloatAttr) | base(IntegerAttr) | base(DenseIntOrFPElementsAttr) | base(ResourceAttr))
+    value = prop_def(base(FloatAttr) | base(IntegerAttr) | base(ComplexAttr) | base(DenseIntOrFPElementsAttr) | base(ResourceAttr))
     result = result_def(TENSOR)
 
     traits = traits_def(ConstantLike())
@@ -61,7 +76,7 @@ class ConstantOp(NdOp):
         value: Attribute
         if parser.parse_optional_keyword("splat"):
             with parser.in_parens():
-                value = parser.parse_attribute()
+                value = parse_optional_number(parser) or parser.parse_attribute()
         elif parser.parse_optional_keyword("resource"):
             with parser.in_parens():
                 value = ResourceAttr(read_resource(parser))
@@ -89,7 +104,7 @@ class ConstantOp(NdOp):
         else:
             printer.print_string("splat")
             with printer.in_parens():
-                printer.print_attribute(value)
+                print_number(printer, value) if isinstance(value, ComplexAttr) else printer.print_attribute(value)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
@@ -99,7 +114,7 @@ class ConstantOp(NdOp):
         if not is_static(self.result):
             self.fail(f"shape must be static, found {self.result.type}; use nd.broadcast with sizes for a run-time size")
         value, kind = self.value, self.result.type
-        if isinstance(value, FloatAttr | IntegerAttr):
+        if isinstance(value, FloatAttr | IntegerAttr | ComplexAttr):
             found: Attribute = cast("Attribute", value.type)
             if found != element_of(self.result):
                 self.fail(f"element types differ: value has {found}, result has {element_of(self.result)}")
@@ -114,16 +129,16 @@ class ConstantOp(NdOp):
     @property
     def is_splat(self) -> bool:
         """True when one number fills the tensor."""
-        return isinstance(self.value, FloatAttr | IntegerAttr)
+        return isinstance(self.value, FloatAttr | IntegerAttr | ComplexAttr)
 
     @property
     def splat_value(self) -> float | int | None:
-        """The number that fills the tensor, None of dense and resource constants."""
+        """The real number that fills the tensor, None of complex, dense and resource constants."""
         value = self.value
         return value.value.data if isinstance(value, FloatAttr | IntegerAttr) else None
 
     @classmethod
-    def splat(cls, value: float | int | bool, kind: Attribute) -> Self:
+    def splat(cls, value: complex | bool, kind: Attribute) -> Self:
         """A tensor type filled with one number."""
         return new(cls, (), kind, {"value": splat_attr(value, element_of(kind))})
 
@@ -144,6 +159,8 @@ def value_attr(data: NDArray[Any], kind: TensorType[Any], name: str = "c") -> At
     if flat.size and raw == raw[:width] * flat.size:
         return splat_attr(flat[0].item(), kind.element_type)
     if 0 < flat.size <= DENSE_LIMIT and not _has_nan(flat):
+        if is_complex(kind.element_type):
+            return DenseIntOrFPElementsAttr.from_list(cast("Any", kind), [(x.real, x.imag) for x in map(complex, flat)])
         items = [float(x) for x in flat] if is_float(kind.element_type) else [int(x) for x in flat]
         return DenseIntOrFPElementsAttr.from_list(cast("Any", kind), items)
     return ResourceAttr.of(data, name)
@@ -173,7 +190,7 @@ class IotaOp(NdOp):
         _print_created(self, printer)
 
     def verify_(self) -> None:
-        check_element(self, "result", self.result, "number")
+        check_element(self, "result", self.result, "number or complex")
         check_dims(self, "dim", (self.number("dim"),), rank_of(self.result), "the result")
         check_sizes(self, self.sizes, shape_of(self.result))
 

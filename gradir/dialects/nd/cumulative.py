@@ -21,6 +21,7 @@ class Cumulative(NdOp):
     """`result[i] = fold of operand[j] over j <= i` along `dim`; `reverse`: j >= i; `exclusive`: without j = i."""
 
     FAMILY: ClassVar[str] = "cumulative"
+    ELEMENTS: ClassVar[str] = "number"
     CLAUSES: ClassVar[tuple[Clause, ...]] = (
         Clause("dim", "dim", "int"),
         Clause("reverse", "reverse", "flag", optional=True),
@@ -34,7 +35,7 @@ class Cumulative(NdOp):
     result = result_def(TENSOR)
 
     def verify_(self) -> None:
-        check_element(self, "operand", self.operand, "number")
+        check_element(self, "operand", self.operand, self.ELEMENTS)
         check_dims(self, "dim", (self.number("dim"),), rank_of(self.operand))
         check_same_types(self, ("operand", "result"), (self.operand, self.result))
 
@@ -60,6 +61,7 @@ class CumsumOp(Cumulative):
     """`result[i] = sum over j <= i of operand[j]`, in f64 and rounded for each element; integers wrap. ONNX: CumSum. numpy: cumsum."""
 
     name = "nd.cumsum"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition
@@ -67,6 +69,7 @@ class CumprodOp(Cumulative):
     """`result[i] = product over j <= i of operand[j]`, in f64 and rounded for each element; integers wrap. numpy: cumprod."""
 
     name = "nd.cumprod"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition

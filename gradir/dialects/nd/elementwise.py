@@ -10,11 +10,14 @@ from typing import ClassVar, Self
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 
 from gradir.dialects.nd.base import TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_element, check_same_types, check_shape
 from gradir.dialects.nd.comparison import ClampOp, CompareOp, SelectOp
-from gradir.dialects.types import shape_of, tensor
+from gradir.dialects.nd.complex import check_parts, parse_parts, print_parts
+from gradir.dialects.types import element_of, real_of, shape_of, tensor
 
 
 class Unary(NdOp):
@@ -49,23 +52,39 @@ class NegOp(Unary):
     """`result = -x`; integers wrap (-MIN = MIN). StableHLO: negate. ONNX: Neg."""
 
     name = "nd.neg"
-    ELEMENTS: ClassVar[str] = "number"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition
 class AbsOp(Unary):
-    """`result = |x|`; abs(MIN) = MIN. StableHLO: abs. ONNX: Abs."""
+    """`result = |x|`; abs(MIN) = MIN. Of complex x the real number `hypot(real x, imag x)`. StableHLO: abs. ONNX: Abs."""
 
     name = "nd.abs"
-    ELEMENTS: ClassVar[str] = "signed"
+    ELEMENTS: ClassVar[str] = "signed or complex"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return parse_parts(cls, parser, real_of)
+
+    def print(self, printer: Printer) -> None:
+        print_parts(self, printer)
+
+    def verify_(self) -> None:
+        check_element(self, "operand", self.operand, self.ELEMENTS)
+        check_parts(self, "result", self.result, real_of(element_of(self.operand)))
+
+    @classmethod
+    def make(cls, operand: SSAValue) -> Self:
+        """The op on this operand; the result is real."""
+        return new(cls, (operand,), tensor(real_of(element_of(operand)), shape_of(operand)))
 
 
 @irdl_op_definition
 class SignOp(Unary):
-    """`result = -1, 0 or 1`; sign(-0) = -0, sign(NaN) = NaN. StableHLO: sign. ONNX: Sign."""
+    """`result = -1, 0 or 1`; sign(-0) = -0, sign(NaN) = NaN; of complex x `x / |x|`, 0 at 0. StableHLO: sign. ONNX: Sign."""
 
     name = "nd.sign"
-    ELEMENTS: ClassVar[str] = "signed"
+    ELEMENTS: ClassVar[str] = "signed or complex"
 
 
 @irdl_op_definition
@@ -73,6 +92,7 @@ class ExpOp(Unary):
     """`result = e**x`; overflow gives inf. StableHLO: exponential. ONNX: Exp."""
 
     name = "nd.exp"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -80,6 +100,7 @@ class Expm1Op(Unary):
     """`result = e**x - 1`, accurate near 0. StableHLO: exponential_minus_one."""
 
     name = "nd.expm1"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -87,6 +108,7 @@ class LogOp(Unary):
     """`result = ln x`; log(+-0) = -inf, log(x < 0) = NaN. StableHLO: log. ONNX: Log."""
 
     name = "nd.log"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -94,6 +116,7 @@ class Log1pOp(Unary):
     """`result = ln(1 + x)`, accurate near 0; log1p(-1) = -inf. StableHLO: log_plus_one."""
 
     name = "nd.log1p"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -101,6 +124,7 @@ class SqrtOp(Unary):
     """`result = x ** (1/2)`; sqrt(-0) = -0, sqrt(x < 0) = NaN. StableHLO: sqrt. ONNX: Sqrt."""
 
     name = "nd.sqrt"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -108,6 +132,7 @@ class RsqrtOp(Unary):
     """`result = 1 / sqrt(x)`; rsqrt(-0) = -inf. StableHLO: rsqrt."""
 
     name = "nd.rsqrt"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -115,6 +140,7 @@ class TanhOp(Unary):
     """`result = (e**x - e**-x) / (e**x + e**-x)`. StableHLO: tanh. ONNX: Tanh."""
 
     name = "nd.tanh"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -122,6 +148,7 @@ class LogisticOp(Unary):
     """`result = 1 / (1 + e**-x)`, by that formula: 0 at f32 -90. StableHLO: logistic. ONNX: Sigmoid."""
 
     name = "nd.logistic"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -136,6 +163,7 @@ class SinOp(Unary):
     """`result = sin x`, accurate over the whole range; sin(inf) = NaN. StableHLO: sine. ONNX: Sin."""
 
     name = "nd.sin"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -143,6 +171,7 @@ class CosOp(Unary):
     """`result = cos x`, accurate over the whole range; cos(inf) = NaN. StableHLO: cosine. ONNX: Cos."""
 
     name = "nd.cos"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -194,6 +223,7 @@ class ConvertOp(NdOp):
     """`result = x in the element type of the result`.
 
     To float: one rounding, nearest even. Float to integer: truncate, then saturate, NaN is 0. Integer to integer: wraps. To i1: `x != 0`.
+    From complex to anything else: the real part; to complex: the imaginary part of what was real is 0.
     StableHLO: convert. ONNX: Cast.
     """
 
@@ -248,6 +278,7 @@ class SubOp(Binary):
     """`result = lhs - rhs`; integers wrap. StableHLO: subtract. ONNX: Sub."""
 
     name = "nd.sub"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition
@@ -271,6 +302,7 @@ class DivOp(Binary):
     """`result = lhs / rhs`; integers toward zero, x / 0 = -1 (all ones if unsigned), MIN / -1 = MIN. StableHLO: divide. ONNX: Div."""
 
     name = "nd.div"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition
@@ -288,6 +320,7 @@ class PowOp(Binary):
     """`result = lhs ** rhs` (IEEE pow); integers wrap, a negative exponent gives 0 unless lhs is 1 or -1. StableHLO: power. ONNX: Pow."""
 
     name = "nd.pow"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition
@@ -295,7 +328,7 @@ class MaxOp(Binary):
     """`result = larger of lhs, rhs`; NaN wins, max(-0, +0) = +0; i1: or. StableHLO: maximum. ONNX: Max."""
 
     name = "nd.max"
-    ELEMENTS: ClassVar[str] = "any"
+    ELEMENTS: ClassVar[str] = "ordered"
 
 
 @irdl_op_definition
@@ -303,7 +336,7 @@ class MinOp(Binary):
     """`result = smaller of lhs, rhs`; NaN wins, min(-0, +0) = -0; i1: and. StableHLO: minimum. ONNX: Min."""
 
     name = "nd.min"
-    ELEMENTS: ClassVar[str] = "any"
+    ELEMENTS: ClassVar[str] = "ordered"
 
 
 @irdl_op_definition

@@ -97,7 +97,7 @@ class ScatterAddOp(NdOp):
 
     def verify_(self) -> None:
         dim, shape = self.number("dim"), shape_of(self.operand)
-        check_element(self, "operand", self.operand, "number")
+        check_element(self, "operand", self.operand, "number or complex")
         check_element(self, "indices", self.indices, "integer")
         check_dims(self, "dim", (dim,), len(shape))
         check_same_element(self, "updates", self.updates, "operand", self.operand)

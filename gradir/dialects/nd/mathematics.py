@@ -52,6 +52,7 @@ class CbrtOp(Function):
     """`result = x ** (1/3)` with the sign of x; cbrt(-8) = -2, cbrt(-0) = -0. StableHLO: cbrt."""
 
     name = "nd.cbrt"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -59,6 +60,7 @@ class TanOp(Function):
     """`result = sin x / cos x`, accurate over the whole range; tan(inf) = NaN. StableHLO: tan. ONNX: Tan."""
 
     name = "nd.tan"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -66,6 +68,7 @@ class AsinOp(Function):
     """`result = the angle in [-pi/2, pi/2] whose sine is x`; NaN for |x| > 1. CHLO: asin. ONNX: Asin."""
 
     name = "nd.asin"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -73,6 +76,7 @@ class AcosOp(Function):
     """`result = the angle in [0, pi] whose cosine is x`; NaN for |x| > 1. CHLO: acos. ONNX: Acos."""
 
     name = "nd.acos"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -80,6 +84,7 @@ class AtanOp(Function):
     """`result = the angle in [-pi/2, pi/2] whose tangent is x`; atan(inf) = pi/2. CHLO: atan. ONNX: Atan."""
 
     name = "nd.atan"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -87,6 +92,7 @@ class SinhOp(Function):
     """`result = (e**x - e**-x) / 2`, accurate near 0. CHLO: sinh. ONNX: Sinh."""
 
     name = "nd.sinh"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -94,6 +100,7 @@ class CoshOp(Function):
     """`result = (e**x + e**-x) / 2`. CHLO: cosh. ONNX: Cosh."""
 
     name = "nd.cosh"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -101,6 +108,7 @@ class AsinhOp(Function):
     """`result = ln(x + sqrt(x**2 + 1))`, accurate near 0. CHLO: asinh. ONNX: Asinh."""
 
     name = "nd.asinh"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -108,6 +116,7 @@ class AcoshOp(Function):
     """`result = ln(x + sqrt(x**2 - 1))`, accurate near 1; NaN for x < 1. CHLO: acosh. ONNX: Acosh."""
 
     name = "nd.acosh"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition
@@ -115,6 +124,7 @@ class AtanhOp(Function):
     """`result = ln((1 + x) / (1 - x)) / 2`, accurate near 0; atanh(+-1) = +-inf, NaN for |x| > 1. CHLO: atanh. ONNX: Atanh."""
 
     name = "nd.atanh"
+    ELEMENTS: ClassVar[str] = "float or complex"
 
 
 @irdl_op_definition

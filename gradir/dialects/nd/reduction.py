@@ -53,6 +53,7 @@ class ReduceSumOp(Reduce):
     """`result[r] = sum over d of operand[r, d]`, from +0, in f32 at least; integers wrap. StableHLO: reduce with add. ONNX: ReduceSum."""
 
     name = "nd.reduce_sum"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition
@@ -63,6 +64,7 @@ class ReduceProdOp(Reduce):
     """
 
     name = "nd.reduce_prod"
+    ELEMENTS: ClassVar[str] = "number or complex"
 
 
 @irdl_op_definition
@@ -114,7 +116,7 @@ class ArgReduce(NdOp):
 
     def verify_(self) -> None:
         dim, shape = self.number("dim"), shape_of(self.operand)
-        check_element(self, "operand", self.operand, "any")
+        check_element(self, "operand", self.operand, "ordered")
         check_element(self, "result", self.result, "integer")
         check_dims(self, "dim", (dim,), len(shape))
         if shape[dim] == 0:

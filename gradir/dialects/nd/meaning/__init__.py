@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradir.dialects.nd.meaning import (
+    complex as complex_numbers,
     bits,
     composite,
     contraction,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 EVALUATE: Mapping[str, Callable[..., Any]] = {
     **elementwise.EVALUATE,
     **mathematics.EVALUATE,
+    **complex_numbers.EVALUATE,
     **bits.EVALUATE,
     **reduction.EVALUATE,
     **cumulative.EVALUATE,
@@ -52,6 +54,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
 
 SIZED = ("nd.dynamic_slice", "nd.reshape")
 """Ops whose shape may depend on names that no operand has; they take `sizes`."""
+COMPLEX = complex_numbers.COMPLEX
 
 
 def evaluate(op: NdOp, operands: tuple[Any, ...], sizes: Mapping[str, int] | None = None) -> Any:
@@ -62,7 +65,8 @@ def evaluate(op: NdOp, operands: tuple[Any, ...], sizes: Mapping[str, int] | Non
     with np.errstate(all="ignore"):
         arrays = [np.asarray(operand) for operand in operands]
         options = {"sizes": sizes} if sizes and op.name in SIZED else {}
-        found = EVALUATE[op.name](op, *arrays, **options)
+        is_complex = op.name in COMPLEX and any(array.dtype.kind == "c" for array in arrays)
+        found = (COMPLEX if is_complex else EVALUATE)[op.name](op, *arrays, **options)
     if len(op.results) == 1:
         return _checked(op, 0, found)
     return tuple(_checked(op, k, array) for k, array in enumerate(found))

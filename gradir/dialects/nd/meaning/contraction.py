@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.rounding import F64, Array, from_f64, is_float
+from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, is_inexact
 from gradir.dialects.types import element_of, numpy_dtype
 
 
 def product_dtypes(op: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """In what products run, and the result's dtype."""
     result = numpy_dtype(element_of(op.result))
-    return (F64 if is_float(result) else result), result
+    return accumulator(result), result
 
 
 def _grouped(x: Array, *groups: Sequence[int]) -> Array:
@@ -33,7 +33,7 @@ def dot_general(op: Any, lhs: Array, rhs: Array) -> Array:
     b = _grouped(rhs.astype(wide), rhs_batch, rhs_contract, rhs_free)
     shape = [lhs.shape[d] for d in lhs_batch] + [lhs.shape[d] for d in lhs_free] + [rhs.shape[d] for d in rhs_free]
     result = np.matmul(a, b).reshape(shape)
-    return from_f64(result, dtype) if is_float(dtype) else result
+    return from_f64(result, dtype) if is_inexact(dtype) else result
 
 
 EVALUATE: dict[str, Callable[..., Any]] = {"nd.dot_general": dot_general}

@@ -10,7 +10,7 @@ import numpy as np
 from gradir.dialects.nd.convolution import window_count
 from gradir.dialects.nd.meaning.contraction import product_dtypes
 from gradir.dialects.nd.meaning.elementwise import max_, min_
-from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, greatest, is_float, least
+from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, greatest, is_float, is_inexact, least
 from gradir.dialects.nd.meaning.shape import padded
 
 
@@ -51,7 +51,7 @@ def conv_general(op: Any, lhs: Array, rhs: Array) -> Array:
             rows = slice(part * images, (part + 1) * images) if batches > 1 else slice(None)
             columns = slice(part * (outputs // parts), (part + 1) * (outputs // parts))
             result[..., columns] += np.matmul(seen[rows][..., channels], w[at][:, columns])
-    return from_f64(result, dtype) if is_float(dtype) else result
+    return from_f64(result, dtype) if is_inexact(dtype) else result
 
 
 def _windows(op: Any, x: Array, dilations: Sequence[int]) -> tuple[Sequence[int], Sequence[int], Sequence[int], list[int]]:
@@ -76,7 +76,7 @@ def reduce_window(op: Any, x: Array) -> Array:
     combine = {"sum": _plain_sum, "max": max_, "min": min_}[kind]
     for at in np.ndindex(*window):
         result = np.asarray(combine(op, result, taps(outside, at, counts, strides, dilations)))
-    return from_f64(result, x.dtype) if kind == "sum" and is_float(x.dtype) else result
+    return from_f64(result, x.dtype) if kind == "sum" and is_inexact(x.dtype) else result
 
 
 def select_and_scatter(op: Any, x: Array, source: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradir.dialects.nd.meaning.elementwise import max_, min_
-from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, greatest, is_float, least
+from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, greatest, is_inexact, least
 
 Join = Callable[[Array, Array], Array]
 Identity = Callable[[np.dtype[Any]], Any]
@@ -26,7 +26,7 @@ def scan(join: Join, identity: Identity) -> Callable[..., Array]:
             result[i] = total if op.is_exclusive else following
             total = following
         back = np.moveaxis(result, 0, op.number("dim"))
-        return from_f64(back, x.dtype) if is_float(x.dtype) else back.copy()
+        return from_f64(back, x.dtype) if is_inexact(x.dtype) else back.copy()
 
     return evaluate
 

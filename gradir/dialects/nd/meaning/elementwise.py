@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.rounding import F32, F64, Array, convert, from_f64, in_f32, in_f64, is_float
+from gradir.dialects.nd.meaning.rounding import F32, F64, Array, convert, from_f64, in_f32, in_f64, is_float, is_inexact
 from gradir.dialects.types import element_of, numpy_dtype
 
 _ERF = np.frompyfunc(scalar_erf, 1, 1)
@@ -85,6 +85,8 @@ def add(op: Any, x: Array, y: Array) -> Array:
 
 
 def mul(op: Any, x: Array, y: Array) -> Array:
+    if x.dtype.kind == "c":
+        return in_f64(np.multiply, x, y)
     return x & y if x.dtype == np.bool_ else in_f32(np.multiply, x, y)
 
 
@@ -94,6 +96,8 @@ def mul_strong(op: Any, x: Array, y: Array) -> Array:
 
 
 def div(op: Any, x: Array, y: Array) -> Array:
+    if x.dtype.kind == "c":
+        return in_f64(np.divide, x, y)
     return in_f32(np.divide, x, y) if is_float(x.dtype) else integer_div_rem(x, y)[0]
 
 
@@ -117,7 +121,7 @@ def integer_div_rem(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def pow_(op: Any, x: Array, y: Array) -> Array:
-    return in_f64(np.power, x, y) if is_float(x.dtype) else integer_pow(x, y)
+    return in_f64(np.power, x, y) if is_inexact(x.dtype) else integer_pow(x, y)
 
 
 def integer_pow(x: Array, y: Array) -> Array:

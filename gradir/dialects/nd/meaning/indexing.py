@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, is_float
+from gradir.dialects.nd.meaning.rounding import Array, accumulator, from_f64, is_inexact
 from gradir.dialects.nd.meaning.shape import named_shape, named_sizes
 from gradir.dialects.types import shape_of
 
@@ -32,7 +32,7 @@ def scatter_add(op: Any, x: Array, indices: Array, updates: Array) -> Array:
     kept = [k for k, i in enumerate(positions) if 0 <= i < x.shape[dim]]
     np.add.at(result, [positions[k] for k in kept], rows[kept])
     moved = np.moveaxis(result, 0, dim)
-    return from_f64(moved, x.dtype) if is_float(x.dtype) else np.ascontiguousarray(moved)
+    return from_f64(moved, x.dtype) if is_inexact(x.dtype) else np.ascontiguousarray(moved)
 
 
 def _clamped(starts: Sequence[Array], shape: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.rounding import F64, Array, accumulator, from_f64, greatest, is_float, least
+from gradir.dialects.nd.meaning.rounding import F64, Array, accumulator, from_f64, greatest, is_float, is_inexact, least
 from gradir.dialects.types import element_of, numpy_dtype
 
 
@@ -21,9 +21,9 @@ def reduced_last(x: Array, dims: tuple[int, ...]) -> Array:
 
 def sum_over(x: Array, dims: tuple[int, ...]) -> Array:
     """Sums from +0: in f64 and rounded once for floats, wrapping in their type for integers."""
-    if not is_float(x.dtype):
+    if not is_inexact(x.dtype):
         return np.add.reduce(x, axis=dims, dtype=x.dtype)
-    return from_f64(np.add.reduce(reduced_last(x, dims).astype(F64), axis=-1) + 0.0, x.dtype)
+    return from_f64(np.add.reduce(reduced_last(x, dims).astype(accumulator(x.dtype)), axis=-1) + 0.0, x.dtype)
 
 
 def reduce_sum(op: Any, x: Array) -> Array:
@@ -33,7 +33,7 @@ def reduce_sum(op: Any, x: Array) -> Array:
 def reduce_prod(op: Any, x: Array) -> Array:
     wide = accumulator(x.dtype)
     result = np.multiply.reduce(x.astype(wide), axis=op.numbers("dims"), dtype=wide)
-    return from_f64(result, x.dtype) if is_float(x.dtype) else result
+    return from_f64(result, x.dtype) if is_inexact(x.dtype) else result
 
 
 def max_over(x: Array, dims: tuple[int, ...]) -> Array:

@@ -24,6 +24,11 @@ def is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or dtype == BF16
 
 
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """True of floats and of complex numbers: results are rounded."""
+    return is_float(dtype) or dtype.kind == "c"
+
+
 def in_f32(function: Callable[..., Array], *arrays: Array) -> Array:
     """`function` of the arrays; f16 and bf16 go through f32 and are rounded once."""
     dtype = arrays[0].dtype
@@ -33,14 +38,17 @@ def in_f32(function: Callable[..., Array], *arrays: Array) -> Array:
 
 
 def in_f64(function: Callable[..., Array], *arrays: Array) -> Array:
-    """`function` of the arrays in f64, rounded to f32 and from there to a narrower type."""
+    """`function` of the arrays in `accumulator`'s type, rounded to f32 and from there to a narrower type."""
     dtype = arrays[0].dtype
-    result = np.asarray(function(*(a.astype(F64) for a in arrays)))
+    wide = accumulator(dtype) if is_inexact(dtype) else F64
+    result = np.asarray(function(*(a.astype(wide) for a in arrays)))
     return from_f64(result, dtype)
 
 
 def from_f64(values: Array, dtype: np.dtype[Any]) -> Array:
-    """f64 results in `dtype`; f16 and bf16 are rounded from f32."""
+    """Results of `accumulator`'s type in `dtype`; f16 and bf16 are rounded from f32."""
+    if dtype.kind == "c":
+        return np.asarray(values).astype(dtype)
     if dtype == F64:
         return np.asarray(values, F64)
     single = np.asarray(values).astype(F32)
@@ -52,9 +60,11 @@ def convert(values: Array, dtype: np.dtype[Any]) -> Array:
     source = values.dtype
     if source == dtype:
         return values.copy()
+    if source.kind == "c" and dtype.kind != "c":
+        return convert(values.real, dtype)
     if dtype == np.bool_:
         return np.asarray(values != np.zeros((), source))
-    if is_float(source) and not is_float(dtype):
+    if is_float(source) and not is_inexact(dtype):
         return float_to_int(values.astype(F64), dtype)
     if dtype == BF16:
         return to_bf16(values)
@@ -104,5 +114,7 @@ def greatest(dtype: np.dtype[Any]) -> Any:
 
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """In what sums of this type run: f64 for floats, the type itself for integers."""
+    """In what sums of this type run: f64 for floats, twice the digits for complex numbers, the type itself for integers."""
+    if dtype.kind == "c":
+        return np.dtype(np.complex128 if dtype == np.complex64 else np.clongdouble)
     return F64 if is_float(dtype) else dtype

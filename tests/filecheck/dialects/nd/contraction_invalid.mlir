@@ -73,7 +73,7 @@ func.func @f(%x: tensor<3x4xi8>, %y: tensor<4x6xi8>) {
 // -----
 
 func.func @f(%x: tensor<3x4xi1>, %y: tensor<4x6xi1>) {
-  // expected-error@+1 {{nd.dot_general: lhs must have a float type or an integer wider than i1, found i1}}
+  // expected-error@+1 {{nd.dot_general: lhs must have a float or complex type or an integer wider than i1, found i1}}
   %0 = nd.dot_general %x, %y contract [1] x [0] : tensor<3x4xi1>, tensor<4x6xi1> -> tensor<3x6xi1>
   return
 }

@@ -41,7 +41,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{nd.iota: result must have a float type or an integer wider than i1, found i1}}
+  // expected-error@+1 {{nd.iota: result must have a float or complex type or an integer wider than i1, found i1}}
   %0 = nd.iota dim 0 : tensor<2xi1>
   return
 }

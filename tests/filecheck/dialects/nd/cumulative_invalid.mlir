@@ -1,7 +1,7 @@
 // RUN: gradir-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%x: tensor<2xi1>) {
-  // expected-error@+1 {{nd.cumsum: operand must have a float type or an integer wider than i1, found i1}}
+  // expected-error@+1 {{nd.cumsum: operand must have a float or complex type or an integer wider than i1, found i1}}
   %0 = nd.cumsum %x dim 0 : tensor<2xi1>
   return
 }

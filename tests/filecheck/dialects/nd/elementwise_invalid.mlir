@@ -33,7 +33,7 @@ func.func @f(%x: tensor<?xf32, ["a"]>, %y: tensor<?xf32, ["b"]>) {
 // -----
 
 func.func @f(%x: tensor<2xi1>) {
-  // expected-error@+1 {{nd.sub: lhs must have a float type or an integer wider than i1, found i1}}
+  // expected-error@+1 {{nd.sub: lhs must have a float or complex type or an integer wider than i1, found i1}}
   %0 = nd.sub %x, %x : tensor<2xi1>
   return
 }
@@ -41,7 +41,7 @@ func.func @f(%x: tensor<2xi1>) {
 // -----
 
 func.func @f(%x: tensor<2xi1>) {
-  // expected-error@+1 {{nd.neg: operand must have a float type or an integer wider than i1, found i1}}
+  // expected-error@+1 {{nd.neg: operand must have a float or complex type or an integer wider than i1, found i1}}
   %0 = nd.neg %x : tensor<2xi1>
   return
 }
@@ -49,7 +49,7 @@ func.func @f(%x: tensor<2xi1>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.exp: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.exp: operand must have a float type (f64, f32, f16, bf16) or a complex type, found i32}}
   %0 = nd.exp %x : tensor<2xi32>
   return
 }
@@ -97,7 +97,7 @@ func.func @f(%x: tensor<2xi32>) {
 // -----
 
 func.func @f(%x: tensor<2xindex>) {
-  // expected-error@+1 {{nd.add: lhs must have a float or integer type, found index}}
+  // expected-error@+1 {{nd.add: lhs must have a float, complex or integer type, found index}}
   %0 = nd.add %x, %x : tensor<2xindex>
   return
 }

@@ -41,7 +41,7 @@ func.func @f(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi1>) {
-  // expected-error@+1 {{nd.reduce_sum: operand must have a float type or an integer wider than i1, found i1}}
+  // expected-error@+1 {{nd.reduce_sum: operand must have a float or complex type or an integer wider than i1, found i1}}
   %0 = nd.reduce_sum %x dims [0] : tensor<2xi1> -> tensor<i1>
   return
 }

@@ -1,0 +1,101 @@
+"""Meaning of the ops on complex numbers that numpy does not compute as docs/numerics.md, "complex", says.
+
+`COMPLEX` holds, for ops that take real numbers too, what they do with complex ones; an op without a row there has one definition for
+both. complex<f32> is computed in complex128 and complex<f64> in numpy's longest complex type, and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradir.dialects.nd.meaning.rounding import Array, in_f64
+
+
+def _complex(re: Array, im: Array) -> Array:
+    """`re + im * i`, part by part: arithmetic would mix infinities."""
+    result = np.empty(re.shape, np.result_type(re, np.complex64))
+    result.real, result.imag = re, im
+    return result
+
+
+def make(op: Any, re: Array, im: Array) -> Array:
+    return _complex(re, im)
+
+
+def real(op: Any, z: Array) -> Array:
+    return z.real.copy()
+
+
+def imag(op: Any, z: Array) -> Array:
+    return z.imag.copy()
+
+
+def conj(op: Any, z: Array) -> Array:
+    return np.conjugate(z)
+
+
+def absolute(op: Any, z: Array) -> Array:
+    wide = z.astype(np.complex128 if z.dtype == np.complex64 else np.clongdouble)
+    return np.hypot(wide.real, wide.imag).astype(z.real.dtype)
+
+
+def _sign(z: Array) -> Array:
+    size = np.hypot(z.real, z.imag)
+    return np.where(size == 0, z, _complex(z.real / size, z.imag / size))
+
+
+def _expm1(z: Array) -> Array:
+    """e**x cos y - 1 == expm1(x) cos y - 2 sin(y/2)**2"""
+    x, y = z.real, z.imag
+    re = np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2
+    return _complex(np.where(y == 0, np.expm1(x), re), np.where(y == 0, y, np.exp(x) * np.sin(y)))
+
+
+def _log1p(z: Array) -> Array:
+    """|1 + z|**2 - 1 == x (2 + x) + y**2"""
+    x, y = z.real, z.imag
+    is_small = np.maximum(np.abs(x), np.abs(y)) < 0.5
+    near = np.log1p(np.where(is_small, x * (2 + x) + y * y, 0)) / 2
+    return _complex(np.where(is_small, near, np.log(np.hypot(1 + x, y))), np.arctan2(y, 1 + x))
+
+
+def _rsqrt(z: Array) -> Array:
+    return 1 / np.sqrt(z)
+
+
+def _cbrt(z: Array) -> Array:
+    """The root of least angle: |z|**(1/3) at a third of the angle."""
+    size, angle = np.cbrt(np.hypot(z.real, z.imag)), np.arctan2(z.imag, z.real) / 3
+    return _complex(size * np.cos(angle), size * np.sin(angle))
+
+
+def _logistic(z: Array) -> Array:
+    return 1 / (1 + np.exp(-z))
+
+
+def _wide(function: Callable[..., Array]) -> Callable[..., Array]:
+    def evaluate(op: Any, *arrays: Array) -> Array:
+        return in_f64(function, *arrays)
+
+    return evaluate
+
+
+def equal(op: Any, x: Array, y: Array) -> Array:
+    return x == y if op.direction.data.value == "eq" else x != y
+
+
+EVALUATE: dict[str, Callable[..., Any]] = {"nd.complex": make, "nd.real": real, "nd.imag": imag, "nd.conj": conj}
+COMPLEX: dict[str, Callable[..., Any]] = {
+    "nd.abs": absolute,
+    "nd.sign": _wide(_sign),
+    "nd.expm1": _wide(_expm1),
+    "nd.log1p": _wide(_log1p),
+    "nd.rsqrt": _wide(_rsqrt),
+    "nd.cbrt": _wide(_cbrt),
+    "nd.logistic": _wide(_logistic),
+    "nd.sqrt": _wide(np.sqrt),
+    "nd.compare": equal,
+}
