@@ -34,6 +34,7 @@ _FAMILIES = (
     "convolution",
     "shape",
     "indexing",
+    "gather_scatter",
     "creation",
     "composite",
     "sorting",

@@ -15,6 +15,7 @@ from gradir.dialects.nd import (
     cumulative,
     effects,
     elementwise,
+    gather_scatter,
     indexing,
     library,
     mathematics,
@@ -82,6 +83,7 @@ from gradir.dialects.nd.elementwise import (
     Unary,
     XorOp,
 )
+from gradir.dialects.nd.gather_scatter import CombinerAttr, GatherGeneralOp, ScatterGeneralOp, TakeAlongAxisOp
 from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, IndexAtOp, ScatterAddOp, UpdateAtOp
 from gradir.dialects.nd.library import CustomCallOp
 from gradir.dialects.nd.mathematics import (
@@ -135,6 +137,7 @@ FAMILIES = {
     "convolution": convolution.OPS,
     "shape": shape.OPS,
     "indexing": indexing.OPS,
+    "gather_scatter": gather_scatter.OPS,
     "creation": creation.OPS,
     "composite": composite.OPS,
     "sorting": sorting.OPS,
@@ -145,7 +148,7 @@ FAMILIES = {
 }
 
 Nd = Dialect(
-    "nd", [op for ops in FAMILIES.values() for op in ops], [ComplexAttr, DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()]
+    "nd", [op for ops in FAMILIES.values() for op in ops], [ComplexAttr, CombinerAttr, DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()]
 )
 
 __all__ = [
@@ -173,6 +176,7 @@ __all__ = [
     "ClampOp",
     "Classification",
     "ClzOp",
+    "CombinerAttr",
     "CompareOp",
     "ComplexAttr",
     "ComplexOp",
@@ -205,6 +209,7 @@ __all__ = [
     "ExpOp",
     "Expm1Op",
     "FloorOp",
+    "GatherGeneralOp",
     "GatherOp",
     "GeluOp",
     "ImagOp",
@@ -258,6 +263,7 @@ __all__ = [
     "RsqrtOp",
     "Sample",
     "ScatterAddOp",
+    "ScatterGeneralOp",
     "SelectAndScatterOp",
     "SelectOp",
     "ShlOp",
@@ -272,6 +278,7 @@ __all__ = [
     "SqrtOp",
     "SubOp",
     "SymbolOp",
+    "TakeAlongAxisOp",
     "TanOp",
     "TanhOp",
     "TopKOp",

@@ -1,24 +1,22 @@
 """Dynamic slices, gather and scatter.
 
-A gather along one axis is `nd.gather`, a single one `nd.dynamic_slice`; all others read the flattened operand at positions that are
-computed from the indices. A scatter that adds is `nd.scatter_add`, along one axis or into the flattened operand; one with another body
-combines one update after the other, in row-major order, with what its element outside of the operand dropped (docs/numerics.md).
+A gather along one axis is `nd.gather`, a single one `nd.dynamic_slice`, a scatter that adds along one axis `nd.scatter_add`; all others
+keep their dimension numbers: `nd.gather_general`, `nd.scatter_general`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from xdsl.dialects.builtin import i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_bool, is_unsigned, rank_of, static_shape, tensor
+from gradir.dialects.types import element_of, is_bool, rank_of, static_shape, tensor
 from gradir.frontends.stablehlo.attributes import Numbers
-from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, broadcast, like, reshape, transpose
+from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, reshape, transpose
 from gradir.frontends.stablehlo.dialect import attribute, numbers
-from gradir.frontends.stablehlo.reductions import counted_loop, known_op
+from gradir.frontends.stablehlo.reductions import known_op
+from gradir.frontends.stablehlo.regions import converted
 
 
 def dynamic_slice(conversion: Conversion, op: Operation) -> Values:
@@ -49,7 +47,22 @@ def gather(conversion: Conversion, op: Operation) -> Values:
         return [transpose(conversion, taken, [order.index(d) for d in range(len(shape))])]
     if rank_of(vectors) == 1 and not dims.numbers("operand_batching_dims"):
         return [_one_slice(conversion, operand, vectors, dims.numbers("start_index_map"), sizes, shape)]
-    return [_gather_flat(conversion, operand, vectors, dims, sizes, shape)]
+    made = nd.GatherGeneralOp.make(
+        operand,
+        vectors,
+        sizes,
+        offset=offsets,
+        collapsed=dims.numbers("collapsed_slice_dims"),
+        operand_batch=dims.numbers("operand_batching_dims"),
+        indices_batch=_without(dims.numbers("start_indices_batching_dims"), dims.number("index_vector_dim")),
+        map=dims.numbers("start_index_map"),
+    )
+    return [conversion.emit(made)]
+
+
+def _without(dims: Sequence[int], vector_dim: int) -> list[int]:
+    """Dimensions of the indices as they are when the index vectors are last."""
+    return [d - (d > vector_dim) for d in dims]
 
 
 def _dimension_numbers(op: Operation, name: str) -> Numbers:
@@ -93,100 +106,49 @@ def _one_slice(
     return reshape(conversion, found, shape)  # offset dimensions keep their order
 
 
-def _component(conversion: Conversion, vectors: SSAValue, k: int) -> SSAValue:
-    """Component k of every index vector, in i64."""
-    *batch, _ = static_shape(vectors)
-    first, limit = [*([0] * len(batch)), k], [*batch, k + 1]
-    found = reshape(conversion, conversion.emit(nd.SliceOp.make(vectors, first, limit)), batch)
-    if element_of(found) == i64:
-        return found
-    if is_unsigned(element_of(found)):  # beyond i64 all are out of bounds alike
-        bits = element_of(found).width.data  # pyright: ignore[reportAttributeAccessIssue]  an integer type
-        if bits == 64:
-            found = conversion.emit(nd.MinOp.make(found, like(conversion, (1 << 63) - 1, found)))
-    return conversion.emit(nd.ConvertOp.make(found, i64))
-
-
-def _strides(shape: Sequence[int]) -> list[int]:
-    """How far apart neighbours along each dimension are in row-major order."""
-    return [int(np.prod(shape[d + 1 :], dtype=np.int64)) for d in range(len(shape))]
-
-
-def _gather_flat(
-    conversion: Conversion, operand: SSAValue, vectors: SSAValue, dims: Numbers, sizes: Sequence[int], shape: Sequence[int]
-) -> SSAValue:
-    """`operand.reshape(-1)[position of every element of the result]`"""
-    source = static_shape(operand)
-    strides = _strides(source)
-    batch = [d for d in range(len(shape)) if d not in dims.numbers("offset_dims")]
-    position = like_shape(conversion, 0, shape)
-    add, emit = nd.AddOp.make, conversion.emit
-    for k, d in enumerate(dims.numbers("start_index_map")):
-        start = _component(conversion, vectors, k)
-        start = emit(nd.ClampOp.make(like(conversion, 0, start), start, like(conversion, source[d] - sizes[d], start)))
-        scaled = emit(nd.MulOp.make(start, like(conversion, strides[d], start)))
-        position = emit(add(position, broadcast(conversion, scaled, batch, shape)))
-    for d, b in zip(dims.numbers("operand_batching_dims"), dims.numbers("start_indices_batching_dims")):
-        place = b - (b > dims.number("index_vector_dim"))
-        position = emit(add(position, _counting(conversion, shape, batch[place], strides[d])))
-    dropped = {*dims.numbers("collapsed_slice_dims"), *dims.numbers("operand_batching_dims")}
-    kept = [d for d in range(len(source)) if d not in dropped]
-    for d, place in zip(kept, dims.numbers("offset_dims")):
-        position = emit(add(position, _counting(conversion, shape, place, strides[d])))
-    return emit(nd.GatherOp.make(reshape(conversion, operand, [int(np.prod(source, dtype=np.int64))]), position, 0))
-
-
-def like_shape(conversion: Conversion, value: int, shape: Sequence[int]) -> SSAValue:
-    """An i64 tensor of that shape, filled."""
-    return conversion.constant(value, tensor(i64, shape))
-
-
-def _counting(conversion: Conversion, shape: Sequence[int], dim: int, step: int) -> SSAValue:
-    """`step * index along dim`"""
-    counted = conversion.emit(nd.IotaOp.make(tensor(i64, shape), dim))
-    return counted if step == 1 else conversion.emit(nd.MulOp.make(counted, like(conversion, step, counted)))
-
-
 # -- scatter
 
 
+KINDS = {"stablehlo.add": "add", "stablehlo.multiply": "mul", "stablehlo.minimum": "min", "stablehlo.maximum": "max"}
+
+
 def scatter(conversion: Conversion, op: Operation) -> Values:
-    """The operand with every update combined into its place; what lies outside is dropped, element by element."""
+    """The operands with every update combined into its place; what lies outside is dropped, element by element."""
     operands = conversion.operands(op)
-    if len(operands) != 3:
-        raise UnsupportedError(f"{len(operands) // 2} operands at once")
-    operand, indices, updates = operands
+    count = len(operands) // 2
+    inputs, indices, updates = operands[:count], operands[count], operands[count + 1 :]
     dims = _dimension_numbers(op, "scatter_dimension_numbers")
     vectors = _index_vectors(conversion, indices, dims.number("index_vector_dim"))
-    body = op.regions[0].block
-    adds = known_op(body) == "stablehlo.add" and not is_bool(element_of(operand))
-    axis = _added_axis(dims, static_shape(operand), static_shape(updates))
-    if adds and axis is not None:
-        window = dims.numbers("update_window_dims")
-        batch = [d for d in range(rank_of(updates)) if d not in window]
-        rows = transpose(conversion, updates, [*window[:axis], *batch, *window[axis:]])
-        return [conversion.emit(nd.ScatterAddOp.make(operand, _scalar_vectors(conversion, vectors), rows, axis))]
-    position = _scatter_positions(conversion, vectors, dims, static_shape(operand), static_shape(updates))
-    volume = int(np.prod(static_shape(operand), dtype=np.int64))
-    count = int(np.prod(static_shape(updates), dtype=np.int64))
-    if not volume or not count:
-        return [operand]
-    flat = reshape(conversion, operand, [volume])
-    position, updates = reshape(conversion, position, [count]), reshape(conversion, updates, [count])
-    if adds:
-        return [reshape(conversion, conversion.emit(nd.ScatterAddOp.make(flat, position, updates, 0)), static_shape(operand))]
+    kind = _kind(op.regions[0].block, element_of(inputs[0]))
+    window = dims.numbers("update_window_dims")
+    axis = _added_axis(dims, static_shape(inputs[0]), static_shape(updates[0])) if kind == "add" else None
+    if axis is not None:
+        batch = [d for d in range(rank_of(updates[0])) if d not in window]
+        rows = transpose(conversion, updates[0], [*window[:axis], *batch, *window[axis:]])
+        return [conversion.emit(nd.ScatterAddOp.make(inputs[0], _scalar_vectors(conversion, vectors), rows, axis))]
+    made = nd.ScatterGeneralOp.make(
+        kind,
+        inputs,
+        vectors,
+        updates,
+        window=window,
+        inserted=dims.numbers("inserted_window_dims"),
+        operand_batch=dims.numbers("input_batching_dims"),
+        indices_batch=_without(dims.numbers("scatter_indices_batching_dims"), dims.number("index_vector_dim")),
+        map=dims.numbers("scatter_dims_to_operand_dims"),
+        combiner=converted(conversion, op.regions[0].block) if kind == "region" else None,
+    )
+    conversion.emit(made)
+    return made.results
 
-    def step(k: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-        emit = conversion.emit
-        at, update = emit(nd.IndexAtOp.make(position, k, 0)), emit(nd.IndexAtOp.make(updates, k, 0))
-        old = reshape(conversion, emit(nd.DynamicSliceOp.make(state[0], [at], [1])), [])
-        (new,) = conversion.inline(body, [old, update])
-        inside = emit(nd.CompareOp.make("lt", at, like(conversion, volume, at)))
-        kept = reshape(conversion, emit(nd.SelectOp.make(inside, new, old)), [1])
-        return [emit(nd.DynamicUpdateSliceOp.make(state[0], kept, [at]))]
 
-    (result,) = counted_loop(conversion, count, [flat], step)
-    return [reshape(conversion, result, static_shape(operand))]
+def _kind(body: Block, element: Attribute) -> str:
+    """The combiner of level 1 that the body is."""
+    only = body.first_op
+    count = len(body.args) // 2
+    if only is not None and is_return(only) and list(only.operands) == list(body.args[count:]):
+        return "set"
+    return KINDS.get(known_op(body), "region") if count == 1 and not is_bool(element) else "region"
 
 
 def _added_axis(dims: Numbers, shape: Sequence[int], updates: Sequence[int]) -> int | None:
@@ -197,34 +159,6 @@ def _added_axis(dims: Numbers, shape: Sequence[int], updates: Sequence[int]) -> 
     (axis,) = mapped
     rows = [n for d, n in enumerate(shape) if d != axis]
     return axis if rows == [updates[d] for d in dims.numbers("update_window_dims")] else None
-
-
-def _scatter_positions(conversion: Conversion, vectors: SSAValue, dims: Numbers, shape: Sequence[int], updates: Sequence[int]) -> SSAValue:
-    """Where in the flattened operand every element of the updates belongs; the operand's volume for what lies outside."""
-    strides, emit = _strides(shape), conversion.emit
-    window = dims.numbers("update_window_dims")
-    batch = [d for d in range(len(updates)) if d not in window]
-    coordinates: dict[int, SSAValue] = {}
-
-    def add(d: int, value: SSAValue) -> None:
-        coordinates[d] = emit(nd.AddOp.make(coordinates[d], value)) if d in coordinates else value
-
-    for k, d in enumerate(dims.numbers("scatter_dims_to_operand_dims")):
-        add(d, broadcast(conversion, _component(conversion, vectors, k), batch, updates))
-    for d, b in zip(dims.numbers("input_batching_dims"), dims.numbers("scatter_indices_batching_dims")):
-        add(d, _counting(conversion, updates, batch[b - (b > dims.number("index_vector_dim"))], 1))
-    dropped = {*dims.numbers("inserted_window_dims"), *dims.numbers("input_batching_dims")}
-    for d, place in zip([d for d in range(len(shape)) if d not in dropped], window):
-        add(d, _counting(conversion, updates, place, 1))
-    position = like_shape(conversion, 0, updates)
-    inside: SSAValue | None = None
-    for d, at in coordinates.items():
-        position = emit(nd.AddOp.make(position, emit(nd.MulOp.make(at, like(conversion, strides[d], at)))))
-        for direction, bound in (("ge", 0), ("lt", shape[d])):
-            fits = emit(nd.CompareOp.make(direction, at, like(conversion, bound, at)))
-            inside = fits if inside is None else emit(nd.AndOp.make(inside, fits))
-    volume = int(np.prod(shape, dtype=np.int64))
-    return position if inside is None else emit(nd.SelectOp.make(inside, position, like(conversion, volume, position)))
 
 
 RULES: dict[str, Rule] = {

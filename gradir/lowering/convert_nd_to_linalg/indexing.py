@@ -73,7 +73,7 @@ def _scatter_add(loops: LoopBuilder, arguments: Sequence[SSAValue], axis: int, m
     size = loops.size(operand, axis)
 
     def one_row(rows: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
-        row = _as_index(Scalars(rows.builder, unsigned), rows.load(indices, at))
+        row = as_index(Scalars(rows.builder, unsigned), rows.load(indices, at))
         inside = Scalars(rows.builder).cmpi("ult", row, size)  # unsigned: a negative index is beyond any size
 
         def add_row(adding: LoopBuilder) -> SSAValue:
@@ -102,7 +102,7 @@ def _add_row(
     return result
 
 
-def _as_index(s: Scalars, x: SSAValue) -> SSAValue:
+def as_index(s: Scalars, x: SSAValue) -> SSAValue:
     """An integer as an index; an unsigned one beyond the range of index stays outside every tensor (it reads as negative)."""
     return s.to(arith.IndexCastUIOp if s.unsigned and x.type != i64 else arith.IndexCastOp, x, INDEX)
 

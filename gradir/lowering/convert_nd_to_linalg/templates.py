@@ -149,8 +149,15 @@ class LoopBuilder:
 
     def when(self, condition: SSAValue, then: Callable[[LoopBuilder], SSAValue], otherwise: SSAValue) -> SSAValue:
         """`condition ? then() : otherwise`, evaluating `then` only where the condition holds."""
+        return self.when_all(condition, lambda inner: [then(inner)], [otherwise])[0]
+
+    def when_all(
+        self, condition: SSAValue, then: Callable[[LoopBuilder], Sequence[SSAValue]], otherwise: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The same for several values."""
         yes, no = Block(), Block()
         inner = LoopBuilder(self.builder.nested(yes))
-        inner.builder(scf.YieldOp, (then(inner),))
-        self.builder.nested(no)(scf.YieldOp, (otherwise,))
-        return self.builder(scf.IfOp, (condition,), (otherwise.type,), regions=[Region(yes), Region(no)])
+        inner.builder.op(scf.YieldOp, then(inner))
+        self.builder.nested(no).op(scf.YieldOp, otherwise)
+        types = [value.type for value in otherwise]
+        return list(self.builder.op(scf.IfOp, (condition,), types, regions=[Region(yes), Region(no)]).results)

@@ -1,0 +1,242 @@
+"""Derivatives of gather and scatter of windows: ct goes to the element that was read, or comes from the place that was written.
+
+Indices take none. Positions are computed in the flattened operand, element by element, so that a window over the edge loses exactly what
+the scatter dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.dialects import nd
+from gradir.dialects.nd.base import emit
+from gradir.dialects.types import element_of, i64_attr, is_unsigned, numpy_dtype, shape_of, tensor
+from gradir.ir.passes import error_at
+
+Rule = tuple[Contribution, ...]
+
+
+@vjp(nd.GatherGeneralOp)
+def gather_general_vjp(t: TensorBuilder, op: nd.GatherGeneralOp, ct: SSAValue) -> Rule:
+    """y[b, o] = x[clamp(s[b]) + o]: dx = scatter-add of ct with the same dimension numbers at the clamped starts"""
+    n, sizes = op.dimensions, op.numbers("sizes")
+    if 0 in shape_of(ct):
+        return (t.zeros(op.operand.type), None)
+    made = nd.ScatterGeneralOp.make(
+        "add",
+        [t.zeros(op.operand.type)],
+        _clamped(t, op, sizes),
+        [ct],
+        window=n.window,
+        inserted=n.dropped,
+        operand_batch=n.operand_batch,
+        indices_batch=n.indices_batch,
+        map=n.map,
+    )
+    return (emit(t.builder, made), None)
+
+
+def _clamped(t: TensorBuilder, op: nd.GatherGeneralOp, sizes: Sequence[int]) -> SSAValue:
+    """The index vectors, each component where its window fits."""
+    indices, shape = op.indices, known_sizes(op, op.operand)
+    mapped = op.dimensions.map
+    if not mapped:
+        return indices
+    dtype = numpy_dtype(element_of(indices))
+    limits = np.array([min(shape[d] - sizes[d], np.iinfo(dtype).max) for d in mapped], dtype)
+    bounds = t.broadcast(emit(t.builder, nd.ConstantOp.make(limits)), indices.type, [len(shape_of(indices)) - 1])
+    return t.emit(nd.ClampOp, [t.full_like(0, indices), indices, bounds], indices.type)
+
+
+# -- scatter
+
+
+@dataclass
+class _Places:
+    """Where each update belongs: `at` in the flattened operand (in bounds), `inside` whether it was not dropped."""
+
+    t: TensorBuilder
+    op: nd.ScatterGeneralOp
+    at: SSAValue
+    inside: SSAValue | None
+    volume: int
+
+    @classmethod
+    def of(cls, t: TensorBuilder, op: nd.ScatterGeneralOp) -> _Places:
+        """Positions in i64 over the shape of the updates."""
+        n, shape, updates = op.dimensions, known_sizes(op, op.inputs[0]), known_sizes(op, op.updates[0])
+        kind = tensor(i64, updates)
+        coordinates: dict[int, SSAValue] = {}
+
+        def add(d: int, value: SSAValue) -> None:
+            coordinates[d] = t.add(coordinates[d], value) if d in coordinates else value
+
+        for k, d in enumerate(n.map):
+            add(d, t.broadcast(_component(t, op.indices, k, max(shape[d], 1)), kind, n.batch))
+        for k, d in enumerate(n.operand_batch):
+            add(d, t.iota(kind, n.batch_of(k)))
+        for d, place in zip(n.walked, n.window):
+            add(d, t.iota(kind, place))
+        at, inside = t.zeros(kind), None
+        for d, value in coordinates.items():
+            stride = math.prod(shape[d + 1 :])
+            at = t.add(at, t.mul(value, t.full_like(stride, value)))
+            for direction, bound in (("ge", 0), ("lt", shape[d])):
+                fits = t.compare(direction, value, t.full_like(bound, value))
+                inside = fits if inside is None else t.logical_and(inside, fits)
+        volume = math.prod(shape)
+        if inside is not None:
+            at = t.select(inside, at, t.full_like(volume, at))
+        return cls(t, op, at, inside, volume)
+
+    def read(self, x: SSAValue) -> SSAValue:
+        """Of a tensor like the operand, the element at each update's place; where it was dropped, any."""
+        t, shape = self.t, shape_of(self.at)
+        flat = t.reshape(x, (self.volume,))
+        return t.emit(nd.GatherOp, [flat, self.at], tensor(element_of(x), shape), dim=i64_attr(0))
+
+    def kept(self, value: SSAValue) -> SSAValue:
+        """0 where the update was dropped."""
+        return value if self.inside is None else self.t.where(self.inside, value)
+
+    def scatter(self, kind: str, x: SSAValue, updates: SSAValue) -> SSAValue:
+        """The same scatter with other values."""
+        n, op = self.op.dimensions, self.op
+        made = nd.ScatterGeneralOp.make(
+            kind,
+            [x],
+            op.indices,
+            [updates],
+            window=n.window,
+            inserted=n.dropped,
+            operand_batch=n.operand_batch,
+            indices_batch=n.indices_batch,
+            map=n.map,
+        )
+        return emit(self.t.builder, made)
+
+
+def _component(t: TensorBuilder, indices: SSAValue, k: int, size: int) -> SSAValue:
+    """Component k of every index vector, in i64; a ui64 beyond its range is beyond any size."""
+    *batch, _ = shape_of(indices)
+    sizes = [n if isinstance(n, int) else 0 for n in batch]
+    found = t.reshape(t.slice(indices, [*(0 for _ in batch), k], [*sizes, k + 1]), batch)
+    if is_unsigned(element_of(found)) and numpy_dtype(element_of(found)).itemsize == 8:
+        found = t.binary(nd.MinOp, found, t.full_like(size, found))
+    return t.convert(found, i64)
+
+
+@vjp(nd.ScatterGeneralOp)
+def scatter_general_vjp(t: TensorBuilder, op: nd.ScatterGeneralOp, cts: SSAValue | Sequence[SSAValue | None]) -> Rule:
+    """By kind: see the functions below; each operand with its own updates"""
+    given = [cts] if isinstance(cts, SSAValue) else list(cts)
+    if op.combine == "region":
+        raise error_at(
+            op,
+            "no derivative of a scatter with a region",
+            part="autodiff",
+            code="AD001",
+            expected="set, add, mul, min or max",
+            found="a region",
+            hint="use one of these kinds, or cut the path with ad.stop_gradient",
+        )
+    rule = {"set": _set, "add": _add, "mul": _mul, "min": _extreme, "max": _extreme}[op.combine]
+    count = len(op.inputs)
+    if 0 in shape_of(op.updates[0]) or 0 in shape_of(op.inputs[0]):
+        return (*given, None, *(None if ct is None else t.zeros(u.type) for ct, u in zip(given, op.updates)))
+    places = _Places.of(t, op)
+    pairs = [(None, None) if ct is None else rule(places, k, ct) for k, ct in enumerate(given)]
+    assert len(pairs) == count
+    return (*(x for x, _ in pairs), None, *(u for _, u in pairs))
+
+
+Pair = tuple[Contribution, Contribution]
+
+
+def _add(p: _Places, k: int, ct: SSAValue) -> Pair:
+    """y = x + updates: x takes ct, an update what is at its place"""
+    return ct, lambda: p.kept(p.read(ct))
+
+
+def _set(p: _Places, k: int, ct: SSAValue) -> Pair:
+    """The update that came last takes ct, the others and what was overwritten 0"""
+    t, updates = p.t, p.op.updates[k]
+    shape = shape_of(p.at)
+    numbers = t.reshape(t.iota(tensor(i64, (math.prod(_sizes(shape)),)), 0), shape)
+    last = p.scatter("set", t.full(-1, tensor(i64, shape_of(ct))), numbers)
+    untouched = t.compare("lt", last, t.full_like(0, last))
+    wins = t.compare("eq", p.read(last), numbers)
+    assert updates.type == tensor(element_of(ct), shape)
+    return lambda: t.where(untouched, ct), lambda: p.kept(t.where(wins, p.read(ct)))
+
+
+def _sizes(shape: Sequence[int | str | None]) -> list[int]:
+    return [n for n in shape if isinstance(n, int)]
+
+
+def _extreme(p: _Places, k: int, ct: SSAValue) -> Pair:
+    """ct is shared evenly by all that equal the result, NaN like any other; counted in i64"""
+    t, x, updates = p.t, p.op.inputs[k], p.op.updates[k]
+    result = p.scatter(p.op.combine, x, updates)
+
+    def equal(a: SSAValue, b: SSAValue) -> SSAValue:
+        return t.logical_or(t.compare("eq", a, b), t.logical_and(t.is_nan(a), t.is_nan(b)))
+
+    kept, wins = equal(x, result), equal(updates, p.read(result))
+    ones = p.scatter("add", t.convert(kept, i64), t.convert(wins, i64))
+    count = t.emit(nd.MaxOp, [ones, t.full_like(1, ones)], ones.type)
+    share = t.div(ct, t.convert(count, element_of(ct)))
+    return lambda: t.where(kept, share), lambda: p.kept(t.where(wins, p.read(share)))
+
+
+def _mul(p: _Places, k: int, ct: SSAValue) -> Pair:
+    """y[j] = x[j] u_1 u_2 ..: each factor takes ct times the product of the others, without a division"""
+    t, x, updates = p.t, p.op.inputs[k], p.op.updates[k]
+
+    def by_operand() -> SSAValue:
+        return t.mul_strong(ct, p.scatter("mul", t.full_like(1.0, x), updates))
+
+    def by_updates() -> SSAValue:
+        others = t.mul_strong(_products_of_others(p, updates), p.read(x))
+        return p.kept(t.mul_strong(p.read(ct), others))
+
+    return by_operand, by_updates
+
+
+def _products_of_others(p: _Places, updates: SSAValue) -> SSAValue:
+    """For each update the product of all other updates of its place.
+
+    The updates are sorted by place; products of those before and of those behind within a place double their reach each step.
+    """
+    t, shape = p.t, shape_of(p.at)
+    count = math.prod(_sizes(shape))
+    line = (count,)
+    order = nd.SortOp.make([t.reshape(p.at, line), t.reshape(updates, line), t.iota(tensor(i64, line), 0)], 0)
+    emit(t.builder, order)
+    at, factor, number = order.outputs
+
+    def shifted(x: SSAValue, by: int, fill: float) -> SSAValue:
+        return t.pad(x, fill, (by,), (-by,))
+
+    def before(by: int, value: SSAValue, step: int) -> SSAValue:
+        same = t.compare("eq", at, shifted(at, step * by, -1))
+        return t.select(same, shifted(value, step * by, 1.0), t.full_like(1.0, value))
+
+    sides: list[SSAValue] = []
+    for step in (1, -1):
+        product, reach = before(1, factor, step), 1
+        while reach < count:
+            product = t.mul_strong(product, before(reach, product, step))
+            reach *= 2
+        sides.append(product)
+    back = nd.SortOp.make([number, t.mul_strong(*sides)], 0)
+    emit(t.builder, back)
+    return t.reshape(back.outputs[1], shape)
