@@ -14,7 +14,19 @@ from xdsl.ir import Block, Operation
 
 from gradir.dialects.upstream.func import FuncOp, ReturnOp
 from gradir.errors import GradirError
-from gradir.frontends.stablehlo import bits, contractions, control, effects, elementwise, indexing, reductions, shapes, sorting, windows
+from gradir.frontends.stablehlo import (
+    bits,
+    contractions,
+    control,
+    effects,
+    elementwise,
+    indexing,
+    random,
+    reductions,
+    shapes,
+    sorting,
+    windows,
+)
 from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type
 from gradir.frontends.stablehlo.dialect import attribute
 from gradir.ir.builder import Builder, new_function
@@ -31,6 +43,7 @@ RULES: Mapping[str, Rule] = {
     **control.RULES,
     **sorting.RULES,
     **effects.RULES,
+    **random.RULES,
 }
 """Name of an op -> how it is converted."""
 
