@@ -64,9 +64,7 @@ _COMPOSITES: dict[str, Callable[[Array, Sequence[Array]], Any]] = {
 }
 """Composites: magnitude to which `COMPOSITE_ULPS` applies."""
 
-BACKWARD_STABLE = frozenset(
-    f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "custom_call")
-)
+BACKWARD_STABLE = frozenset(f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "custom_call"))
 """Algorithms whose result is exact for operands close by: their error is that of operands moved by rounding (J. Wilkinson)."""
 
 _SUMS = {
@@ -195,8 +193,8 @@ def complex_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Arra
         total = np.asarray(evaluate(*magnitudes)).real.astype(np.float64)
         bound = 2 * max(1, _terms(op, arrays, result)) * unit(result.real.dtype) * total
         return np.stack([bound, bound], axis=-1) + spacing(result)
-    if op.name in ("nd.reduce_prod", "nd.cumprod"):
-        return 4 * spacing(result) * max(1, arrays[0].size)
+    if op.name in ("nd.reduce_prod", "nd.cumprod", "nd.scatter_general"):
+        return 4 * spacing(result) * max(1, arrays[-1].size)
     if op.name == "nd.cumsum":
         total = np.cumsum(np.abs(arrays[0]).astype(np.float64)).max(initial=0.0)
         return np.full((*result.shape, 2), 2 * total * unit(result.real.dtype))

@@ -309,7 +309,8 @@ class ScatterGeneralOp(RegionOp):
         n = self.dimensions
         _check(self, n, shape, indices, len(updates), "the updates", ("window", "inserted"))
         for k, (value, update, result) in enumerate(zip(self.inputs, self.updates, self.outputs)):
-            check_element(self, f"operand {k}", value, "any" if self.combine in ("set", "region") else "number")
+            kinds = {"set": "any", "region": "any", "add": "number or complex", "mul": "number or complex"}
+            check_element(self, f"operand {k}", value, kinds.get(self.combine, "number"))
             check_same_element(self, f"updates {k}", update, f"operand {k}", value)
             check_shape(self, shape, value, f"operand {k}")
             check_shape(self, updates, update, f"updates {k}")

@@ -110,6 +110,8 @@ class SortOp(RegionOp):
             if value.type != result.type:
                 self.fail(f"types differ: operand {k} has {value.type}, result {k} has {result.type}")
         keys = self.number("keys")
+        for k, value in enumerate(self.inputs[:keys] if self.comparator is None else ()):
+            check_element(self, f"key {k}", value, "ordered")
         if not 1 <= keys <= len(self.inputs):
             self.fail(f"keys must be in 1 to {len(self.inputs)}, the number of operands, found {keys}")
         if self.comparator is not None:

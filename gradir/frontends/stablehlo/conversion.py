@@ -16,11 +16,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_bool, is_number, is_static, shape_of, tensor
+from gradir.dialects.types import element_of, is_bool, is_complex, is_number, is_static, shape_of, tensor
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.ir.builder import Builder
 from gradir.ir.locations import position
-from gradir.ir.passes import function_name
+from gradir.ir.passes import function_name, location_text
 
 
 class UnsupportedError(Exception):
@@ -71,7 +71,7 @@ class Conversion:
             raise UnsupportedError(" ".join(str(error).split())) from error
         return nd.emit(self.builder, op)
 
-    def constant(self, value: float | int, kind: Attribute) -> SSAValue:
+    def constant(self, value: complex, kind: Attribute) -> SSAValue:
         """A tensor type filled with one number."""
         return self.emit(nd.ConstantOp.splat(value, kind))
 
@@ -130,13 +130,44 @@ class Conversion:
     def report(self, op: Operation, reason: str) -> None:
         """Note something that is missing."""
         name = getattr(getattr(op, "op_name", None), "data", op.name)
-        self.missing.append(Missing(str(name), reason, str(position(op.location) or "<unknown>"), function_name(op)))
+        self.missing.append(Missing(str(name), reason, place_of(op), function_name(op)))
 
     def placeholders(self, op: Operation) -> Values:
         """Values of the right types, so that the rest of the module can be looked at."""
         if not op.results:
             return ()
         return self.builder.op(UnrealizedConversionCastOp, (), [result.type for result in op.results]).results
+
+
+def place_of(op: Operation) -> str:
+    """Where `op` stands: its line, or its name (a step of JAX) and the line of the nearest op around it that has one."""
+    name, outer = "", op
+    while outer is not None:
+        where = position(outer.location)
+        name = name or location_text(outer.location)
+        if where is not None and where.line:
+            return str(where) if outer is op or not name else f"{where} ({name})"
+        outer = outer.parent_op()
+    return name or "<unknown>"
+
+
+def listed(missing: Sequence[Missing]) -> str:
+    """A line for each op and reason: where it stands first, and where else."""
+    places: dict[tuple[str, str], dict[str, None]] = {}
+    for item in missing:
+        places.setdefault((item.op, item.reason), {})[item.location] = None
+    lines: list[str] = []
+    for (op, reason), found in places.items():
+        first, *others = found
+        more = (
+            f" (also {', '.join(others[:MORE])}{f' and {len(others) - MORE} more places' if len(others) > MORE else ''})" if others else ""
+        )
+        lines.append(f"{first}: {op}: {reason}{more}")
+    return "\n".join(lines)
+
+
+MORE = 3
+"""So many further places of one op and reason are listed."""
 
 
 def is_return(op: Operation) -> bool:
@@ -149,7 +180,7 @@ def check_type(kind: Attribute) -> None:
     if not isinstance(kind, TensorType):
         raise UnsupportedError(f"type {kind}")
     element = element_of(cast("Attribute", kind))
-    if not is_number(element) and not is_bool(element):
+    if not is_number(element) and not is_bool(element) and not is_complex(element):
         raise UnsupportedError(f"element type {element}")
     if not is_static(cast("TensorType[Any]", kind)):
         raise UnsupportedError(f"sizes that are known only when the program runs, in {kind}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_float, rank_of, static_shape
+from gradir.dialects.types import element_of, is_float, numpy_dtype, rank_of, static_shape
+from gradir.frontends.stablehlo import complex as complex_numbers
 from gradir.frontends.stablehlo.attributes import word_of
-from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, splat
+from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, like, splat
 from gradir.frontends.stablehlo.dialect import attribute
 
 UNARY: dict[str, type[nd.Unary]] = {
@@ -98,9 +100,17 @@ def compare(conversion: Conversion, op: Operation) -> Values:
     """`lhs DIRECTION rhs`, with IEEE comparison."""
     lhs, rhs = conversion.operands(op)
     if word_of(attribute(op, "compare_type")) == "TOTALORDER" and is_float(element_of(lhs)):
-        raise UnsupportedError("comparison in total order")
+        lhs, rhs = _in_total_order(conversion, lhs), _in_total_order(conversion, rhs)
     direction = word_of(attribute(op, "comparison_direction")).lower()
     return [conversion.emit(nd.CompareOp.make(direction, lhs, rhs))]
+
+
+def _in_total_order(conversion: Conversion, x: SSAValue) -> SSAValue:
+    """Signed integers that compare as the floats do in IEEE's total order: of negative numbers all bits but the sign are inverted."""
+    width = numpy_dtype(element_of(x)).itemsize * 8
+    bits = conversion.emit(nd.BitcastConvertOp.make(x, IntegerType(width)))
+    sign = conversion.emit(nd.ShrSOp.make(bits, like(conversion, width - 1, bits)))
+    return conversion.emit(nd.XorOp.make(bits, conversion.emit(nd.AndOp.make(sign, like(conversion, (1 << (width - 1)) - 1, bits)))))
 
 
 def select(conversion: Conversion, op: Operation) -> Values:
@@ -128,6 +138,7 @@ def square(conversion: Conversion, op: Operation) -> Values:
 RULES: dict[str, Rule] = {
     **{name: _unary(kind) for name, kind in UNARY.items()},
     **{name: _binary(kind) for name, kind in BINARY.items()},
+    **complex_numbers.RULES,
     "stablehlo.is_finite": is_finite,
     "chlo.is_inf": is_inf,
     "stablehlo.convert": convert,

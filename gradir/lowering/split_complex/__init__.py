@@ -21,9 +21,11 @@ from gradir.lowering.split_complex import (
     contraction,
     creation,
     elementwise,
+    gather_scatter,
     mathematics,
     moves,
     reduction,
+    sorting,
 )
 from gradir.lowering.split_complex.parts import Pair, Parts, Rule, is_complex_type
 
@@ -32,10 +34,13 @@ RULES: dict[type[Operation], Rule] = {
     **elementwise.RULES,
     **mathematics.RULES,
     **moves.RULES,
+    **gather_scatter.RULES,
     **reduction.RULES,
     **contraction.RULES,
     **creation.RULES,
+    **sorting.RULES,
     nd.CustomCallOp: boundaries.custom_call,
+    nd.OptimizationBarrierOp: boundaries.split_op,
 }
 """What becomes of each op that has complex operands or results; control flow, calls and terminators pass two values for one."""
 

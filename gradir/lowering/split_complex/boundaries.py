@@ -99,6 +99,8 @@ def split_arguments(parts: Parts, block: Block) -> list[SSAValue]:
     """Two real arguments in front of each complex one of the block; the old ones, to be erased when nothing uses them any more."""
     old = [argument for argument in block.args if is_complex_type(argument.type)]
     for argument in old:
+        if argument in parts.pairs:  # by the rule of the op around it
+            continue
         made: list[SSAValue] = []
         for _ in range(2):
             part = block.insert_arg(real_type(argument.type), argument.index)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradir.dialects.nd.meaning import regions
 from gradir.dialects.nd.meaning.elementwise import max_, min_
-from gradir.dialects.nd.meaning.rounding import F32, NARROW, Array, accumulator, from_f64, is_float
+from gradir.dialects.nd.meaning.rounding import F32, NARROW, Array, accumulator, from_f64, is_inexact
 
 
 def _starts(n: Any, indices: Array, shape: tuple[int, ...]) -> dict[int, Array]:
@@ -76,7 +76,7 @@ def scatter_general(op: Any, *operands: Array) -> Any:
         for x, value in zip(results, joined):
             x[place] = value
     if kind == "add":
-        results = [from_f64(r, x.dtype) if is_float(x.dtype) else r for r, x in zip(results, inputs)]
+        results = [from_f64(r, x.dtype) if is_inexact(x.dtype) else r for r, x in zip(results, inputs)]
     return tuple(results) if count > 1 else results[0]
 
 

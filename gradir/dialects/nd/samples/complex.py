@@ -9,6 +9,7 @@ import numpy as np
 
 from gradir.dialects.nd.base import NdOp, Sample
 from gradir.dialects.nd.samples.case import INF, NAN, Array, case, same, type_text, wave
+from gradir.dialects.nd.samples.sorting import several
 
 _CORNERS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 
@@ -127,6 +128,11 @@ def _moves() -> dict[str, list[Sample]]:
         "nd.dynamic_slice": one(
             "nd.dynamic_slice %0, %1, %2 sizes [1, 2] : {0}, {1}, {2} -> {3}", [z, *starts], "tensor<1x2xcomplex<f64>>"
         ),
+        "nd.gather_general": one(
+            "nd.gather_general %0, %1 offset [1] collapsed [0] map [0] sizes [1, 3] : {0}, {1} -> {2}",
+            [z, np.array([[1], [-1], [1]], np.int32)],
+            "tensor<3x3xcomplex<f64>>",
+        ),
         "nd.select": one("nd.select %0, %1, %2 : {1}", [np.array([True, False, True]), row, -row], "tensor<3xcomplex<f64>>"),
         "nd.iota": one("nd.iota dim 1 : {0}", [], "tensor<2x3xcomplex<f32>>"),
     }
@@ -167,6 +173,34 @@ def _sums() -> dict[str, list[Sample]]:
     }
 
 
+def _scatter() -> list[Sample]:
+    inputs = [spiral(3), np.array([[2], [0], [2], [7]], np.int32), spiral(4)]
+    kinds = [type_text(x) for x in inputs]
+    body = (
+        " by (%a: tensor<complex<f64>>, %b: tensor<complex<f64>>) {\n    %c = nd.sub %a, %b : tensor<complex<f64>>\n"
+        "    nd.yield %c : tensor<complex<f64>>\n  }"
+    )
+
+    def put(kind: str, by: str = "") -> Sample:
+        line = f"nd.scatter_general {kind}, %0, %1, %2 inserted [0] map [0]{by} : {', '.join(kinds)} -> {kinds[0]}"
+        return several(f"c128 {kind}", line, inputs, kinds[:1])
+
+    return [put("set"), put("add"), put("mul"), put("region", body)]
+
+
+def _sort() -> list[Sample]:
+    by_real = (
+        "by (%a: tensor<complex<f32>>, %b: tensor<complex<f32>>) {\n    %x = nd.real %a : tensor<complex<f32>>\n"
+        "    %y = nd.real %b : tensor<complex<f32>>\n    %r = nd.compare lt, %x, %y : tensor<f32>\n    nd.yield %r : tensor<i1>\n  }"
+    )
+    z, keys = spiral(2, 4, dtype=np.complex64), wave(2, 4, dtype=np.float32)
+    kinds = [type_text(keys), type_text(z)]
+    return [
+        several("c64 by real", f"nd.sort %0 dim 1 {by_real} : {kinds[1]}", [z], kinds[1:]),
+        several("c64 moved along", f"nd.sort %0, %1 dim 1 : {', '.join(kinds)}", [keys, z], kinds),
+    ]
+
+
 def _compare() -> list[Sample]:
     x, y = grid([0.0, -0.0, NAN, 1.0]), grid([0.0, 1.0, 1.0, -0.0])
     return [case(f"{d} c64", f"nd.compare {d}, %0, %1 : {{0}}", [x, y], "tensor<16xi1>") for d in ("eq", "ne")]
@@ -185,6 +219,8 @@ _OF: dict[str, Callable[[], list[Sample]]] = {
     "nd.convert": _convert,
     "nd.compare": _compare,
     "nd.constant": _constant,
+    "nd.scatter_general": _scatter,
+    "nd.sort": _sort,
 }
 
 
