@@ -40,6 +40,7 @@ _FAMILIES = (
     "sorting",
     "effects",
     "random",
+    "linalg",
     "library",
 )
 

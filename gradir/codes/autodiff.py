@@ -53,4 +53,11 @@ AUTODIFF: dict[str, Code] = {
         next_step="register the function again with `vjp=rule`, where `rule(inputs, results, cotangents, **config)` gives one cotangent, or "
         "None, per input; or cut the path with `gradir.stop_gradient`.",
     ),
+    "AD010": autodiff(
+        "factorisation without a derivative rule",
+        meaning="The derivative of this factorisation is defined for real matrices only, or not for this shape (QR of a wide matrix, the "
+        "full factors of a matrix that is not square).",
+        cause="full factors where reduced ones do, or complex matrices.",
+        next_step="ask for reduced factors (`full_matrices=False`), factor the transpose, or cut the path with `ad.stop_gradient`.",
+    ),
 }

@@ -10,13 +10,16 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.ad import StopGradientOp
 from gradir.dialects.nd.composite import Composite
+from gradir.dialects.target import TargetAttr, target_of
+from gradir.dialects.target.implementations import choose, implemented_ops
 from gradir.ir.builder import Builder
 from gradir.ir.passes import Pass, PassContext
 
 
 @dataclass(frozen=True)
 class NdExpand(Pass):
-    """Before: level 1, without `ad` requests. After: no composite and no `ad.stop_gradient` is left.
+    """Before: level 1, without `ad` requests. After: no composite and no `ad.stop_gradient` is left; ops that the operator library has
+    several implementations of are what its table chose for the target: themselves, or a call by name.
 
     ```mlir
     %1 = nd.gelu %0 approximate : tensor<4xf32>
@@ -31,11 +34,14 @@ class NdExpand(Pass):
     """Composites that stay (`nd.softmax`), for a target that has an implementation of its own."""
 
     def apply(self, op: Operation, context: PassContext) -> None:
+        rows, target = implemented_ops(), target_of(op)
         for inner in list(op.walk()):
             if isinstance(inner, StopGradientOp):
                 replace(inner, [inner.operand])
             elif isinstance(inner, Composite) and inner.name not in self.keep:
                 expand(inner)
+            elif inner.name in rows:
+                choose_implementation(inner, target)
 
 
 def expand(op: Composite) -> None:
@@ -50,6 +56,20 @@ def expand(op: Composite) -> None:
         else:
             part.detach()
             op.parent.insert_op_before(part, op)
+    replace(op, results)
+
+
+def choose_implementation(op: Operation, target: TargetAttr) -> None:
+    """Let `op` become what the table of implementations says; a row without an expansion leaves it to its lowering rule."""
+    row = choose(op, target)
+    if row is None or row.expand is None:
+        return
+    parts = Block()
+    results = row.expand(Builder(parts, op.location), op, op.operands)
+    assert op.parent is not None, "ops stand in functions"
+    for part in list(parts.ops):
+        part.detach()
+        op.parent.insert_op_before(part, op)
     replace(op, results)
 
 

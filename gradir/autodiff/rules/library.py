@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.registry import Contribution, VjpRule, vjp
+from gradir.autodiff.rules.linalg import cholesky_cotangent
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects import custom_calls, nd
 from gradir.ir.passes import error_at
@@ -16,7 +17,8 @@ from gradir.ir.passes import error_at
 def custom_call_vjp(t: TensorBuilder, op: nd.CustomCallOp, ct: SSAValue | tuple[SSAValue | None, ...]) -> Sequence[Contribution]:
     """The registered rule, given the cotangents of all results."""
     row = custom_calls.find(op.callee.data)
-    if row is None or row.vjp is None:
+    rule = RULES.get(op.callee.data) or (row.vjp if row is not None else None)
+    if rule is None:
         raise error_at(
             op,
             f"@{op.callee.data} lies on an active path and has no derivative rule",
@@ -27,4 +29,13 @@ def custom_call_vjp(t: TensorBuilder, op: nd.CustomCallOp, ct: SSAValue | tuple[
             hint=f'gradir.register_custom_call("{op.callee.data}", function, vjp=rule), where rule(inputs, results, cotangents, **config) '
             "gives one cotangent (or None) per input; or cut the path with gradir.stop_gradient",
         )
-    return row.vjp(t, op, ct)
+    return rule(t, op, ct)
+
+
+def potrf_vjp(t: TensorBuilder, op: nd.CustomCallOp, ct: SSAValue) -> tuple[Contribution, ...]:
+    """As `nd.cholesky`."""
+    return (cholesky_cotangent(t, op.results[0], ct, bool(op.settings["lower"])),)
+
+
+RULES: dict[str, VjpRule] = {"lapack.potrf": potrf_vjp}
+"""Rules of functions that come with us."""

@@ -18,6 +18,7 @@ from gradir.dialects.nd import (
     gather_scatter,
     indexing,
     library,
+    linalg,
     mathematics,
     random,
     reduction,
@@ -86,6 +87,7 @@ from gradir.dialects.nd.elementwise import (
 from gradir.dialects.nd.gather_scatter import CombinerAttr, GatherGeneralOp, ScatterGeneralOp, TakeAlongAxisOp
 from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, IndexAtOp, ScatterAddOp, UpdateAtOp
 from gradir.dialects.nd.library import CustomCallOp
+from gradir.dialects.nd.linalg import CholeskyOp, EighOp, Factorisation, LuOp, QrOp, SvdOp, TriangularSolveOp
 from gradir.dialects.nd.mathematics import (
     AcoshOp,
     AcosOp,
@@ -144,6 +146,7 @@ FAMILIES = {
     "regions": regions.OPS,
     "effects": effects.OPS,
     "random": random.OPS,
+    "linalg": linalg.OPS,
     "library": library.OPS,
 }
 
@@ -173,6 +176,7 @@ __all__ = [
     "BroadcastOp",
     "CbrtOp",
     "CeilOp",
+    "CholeskyOp",
     "ClampOp",
     "Classification",
     "ClzOp",
@@ -202,11 +206,13 @@ __all__ = [
     "DotGeneralOp",
     "DynamicSliceOp",
     "DynamicUpdateSliceOp",
+    "EighOp",
     "EmptyOp",
     "ErfInvOp",
     "ErfOp",
     "ErfcOp",
     "ExpOp",
+    "Factorisation",
     "Expm1Op",
     "FloorOp",
     "GatherGeneralOp",
@@ -224,6 +230,7 @@ __all__ = [
     "LogSoftmaxOp",
     "LogisticOp",
     "LogsumexpOp",
+    "LuOp",
     "MaxOp",
     "MinOp",
     "MulOp",
@@ -239,6 +246,7 @@ __all__ = [
     "Philox4x32Op",
     "PopcntOp",
     "PowOp",
+    "QrOp",
     "RandomBitsOp",
     "Reduce",
     "ReducePrecisionOp",
@@ -277,6 +285,7 @@ __all__ = [
     "SortOp",
     "SqrtOp",
     "SubOp",
+    "SvdOp",
     "SymbolOp",
     "TakeAlongAxisOp",
     "TanOp",
@@ -284,6 +293,7 @@ __all__ = [
     "TopKOp",
     "Threefry2x32Op",
     "TransposeOp",
+    "TriangularSolveOp",
     "TruncOp",
     "Unary",
     "UpdateAtOp",

@@ -1,1 +1,85 @@
-"""The rows of the operator library that come with us: see `gradir.dialects.target.implementations`."""
+"""The rows of the operator library that come with us: see `gradir.dialects.target.implementations`.
+
+Linear algebra: loops of our own (`convert_nd_to_linalg/linalg.py`) need nothing and cost no call; LAPACK is faster from some size on, and
+the only one for complex numbers and for qr, eigh, svd, where numpy stands in when `scipy-openblas32` is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from gradir.dialects.nd.library import CustomCallOp
+from gradir.dialects.target.implementations import Implementation, implement
+from gradir.dialects.types import shape_of
+from gradir.ir.builder import Builder
+
+Settings = Callable[[Any], dict[str, Any]]
+
+REAL = frozenset({"f32", "f64"})
+ALL = frozenset({"f32", "f64", "complex<f32>", "complex<f64>"})
+
+SMALL = 24
+"""Up to this size our own loops beat a call of LAPACK, which costs some 30 us."""
+
+
+@cache
+def has_openblas() -> bool:
+    """Whether the package with LAPACK is installed here."""
+    return find_spec("scipy_openblas32") is not None
+
+
+def _without_openblas(op: Any) -> str:
+    """LAPACK for real numbers, where our own loops exist too, only if it is there: numpy has no better ones."""
+    if has_openblas() or (op is not None and str(op.operands[0].type.element_type).startswith("complex")):
+        return ""
+    return "the package scipy-openblas32 is not installed (pip install gradir[lapack])"
+
+
+def by_name(callee: str, settings: Settings) -> Any:
+    """An expansion into one call of `callee` that gives all results."""
+
+    def expand(builder: Builder, op: Any, operands: Sequence[SSAValue]) -> list[SSAValue]:
+        call = CustomCallOp.make(callee, operands, [value.type for value in op.results], settings(op))
+        call.location = builder.loc
+        builder.block.add_op(call)
+        return list(call.results)
+
+    return expand
+
+
+def _cost_of_loops(op: Any) -> int:
+    sizes = [n for n in shape_of(op.operands[0])[-2:] if isinstance(n, int)]
+    return 5 if len(sizes) == 2 and max(sizes) <= SMALL else 20
+
+
+def _triangular(op: Any) -> dict[str, Any]:
+    flags = {name: op.flag(name) for name in ("left", "lower")}
+    return {**flags, "unit": op.flag("unit_diagonal"), "transpose": op.transposition}
+
+
+def _lower(op: Any) -> dict[str, Any]:
+    return {"lower": op.flag("lower")}
+
+
+def _full(op: Any) -> dict[str, Any]:
+    return {"full": op.flag("full")}
+
+
+for _op, _callee, _settings in (
+    ("nd.cholesky", "lapack.potrf", _lower),
+    ("nd.triangular_solve", "lapack.trsm", _triangular),
+    ("nd.lu", "lapack.getrf", lambda _op: {}),
+):
+    implement(Implementation(_op, "loops", "template", "any", REAL, cost=_cost_of_loops))
+    implement(Implementation(_op, "lapack", "library", "cpu", ALL, refuses=_without_openblas, expand=by_name(_callee, _settings)))
+for _op, _callee, _settings in (
+    ("nd.qr", "lapack.qr", _full),
+    ("nd.eigh", "lapack.syevd", _lower),
+    ("nd.svd", "lapack.gesdd", _full),
+):
+    implement(Implementation(_op, "lapack", "library", "cpu", ALL, expand=by_name(_callee, _settings)))

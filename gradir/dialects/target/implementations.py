@@ -47,7 +47,7 @@ class Implementation:
     dtypes: frozenset[str] = frozenset()
     refuses: Callable[[Any], str] = field(default=lambda _op: "")
     expand: Expand | None = None
-    cost: int = 10
+    cost: Callable[[Any], int] = lambda _op: 10
 
     def reason_against(self, op: Operation, target: TargetAttr) -> str:
         """Why the row does not apply; empty if it does."""
@@ -78,6 +78,11 @@ def rows_of(op: str) -> Sequence[Implementation]:
     for family in _FAMILIES:
         import_module(family)
     return TABLE.get(op, ())
+
+
+def implemented_ops() -> frozenset[str]:
+    """Names of the ops that have rows."""
+    return frozenset(_loaded())
 
 
 def choose(op: Operation, target: TargetAttr) -> Implementation | None:
@@ -117,7 +122,7 @@ def choose(op: Operation, target: TargetAttr) -> Implementation | None:
             found=f"{kind}, {op.operands[0].type if op.operands else 'no operand'}",
             hint="register one: gradir.dialects.target.implementations.implement",
         )
-    return min(usable, key=lambda row: row.cost)
+    return min(usable, key=lambda row: row.cost(op))
 
 
 def calls_libraries(text: str) -> bool:
@@ -130,7 +135,7 @@ def library_versions(text: str) -> str:
     lines = [f"{name} {row.version}" for name, row in sorted(custom_calls.CALLS.items()) if row.version and f"@{name}" in text]
     for op, rows in sorted(_loaded().items()):
         if f"{op} " in text:
-            lines += [f"{row.op} {row.name} {row.target} {row.cost} {row.refuses(None)}" for row in rows]
+            lines += [f"{row.op} {row.name} {row.target} {row.kind} {row.refuses(None)}" for row in rows]
     return "\n".join(lines)
 
 

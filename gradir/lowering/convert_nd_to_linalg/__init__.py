@@ -26,6 +26,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     gather_scatter,
     indexing,
     library,
+    linalg,
     mathematics,
     random,
     reduction,
@@ -56,6 +57,7 @@ FAMILIES = (
     effects,
     random,
     library,
+    linalg,
 )
 
 

@@ -22,6 +22,7 @@ from gradir.dialects.nd.meaning import (
     elementwise,
     gather_scatter,
     indexing,
+    linalg,
     mathematics,
     random,
     reduction,
@@ -51,6 +52,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **composite.EVALUATE,
     **random.EVALUATE,
     **sorting.EVALUATE,
+    **linalg.EVALUATE,
 }
 
 

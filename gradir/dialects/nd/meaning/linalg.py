@@ -34,10 +34,9 @@ def narrow(x: Array, like: Array) -> Array:
 def matrices(function: Callable[..., Any], *operands: Array) -> Any:
     """`function` on each matrix of a batch; its results stacked."""
     batch = operands[0].shape[:-2]
-    flat = [x.reshape(-1, *x.shape[-2:]) for x in operands]
-    rows = [function(*parts) for parts in zip(*flat)]
+    rows = [function(*(x[index].copy() for x in operands)) for index in np.ndindex(*batch)]
     if not rows:  # an empty batch: the shapes come from one matrix of ones
-        probe = function(*(np.broadcast_to(np.eye(*x.shape[-2:], dtype=x.dtype), x.shape[-2:]).copy() for x in operands))
+        probe = function(*(np.eye(*x.shape[-2:], dtype=x.dtype) for x in operands))
         empty = [np.zeros((*batch, *np.shape(part)), np.asarray(part).dtype) for part in _several(probe)]
         return tuple(empty) if isinstance(probe, tuple) else empty[0]
     columns = [np.stack(column).reshape(*batch, *np.shape(column[0])) for column in zip(*map(_several, rows))]
