@@ -27,7 +27,7 @@ from gradir.frontends.stablehlo import (
     sorting,
     windows,
 )
-from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type
+from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type, listed
 from gradir.frontends.stablehlo.dialect import attribute
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.diagnostics import Engine
@@ -133,5 +133,5 @@ def _unsupported(missing: Sequence[Missing]) -> GradirError:
         op=first.op,
         function=first.function,
         location=first.location,
-        found="\n".join(map(str, missing)) if more else "",
+        found=listed(missing) if more else "",
     )

@@ -321,8 +321,14 @@ def _reducer(parser: Parser) -> Region:
     parser.parse_keyword("reducer")
     firsts: list[Parser.Argument] = []
     seconds: list[Parser.Argument] = []
+
+    def argument() -> Parser.Argument:
+        found = parser.parse_argument()
+        parser.parse_optional_location()
+        return found
+
     while True:
-        pair = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        pair = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, argument)
         if pair is None:
             return parser.parse_region([*firsts, *seconds])
         firsts.append(pair[0])

@@ -16,7 +16,7 @@ from gradir.driver.lower import run_passes
 from gradir.driver.pipelines import Request
 from gradir.driver.report import CompileReport
 from gradir.errors import GradirError
-from gradir.frontends.stablehlo.conversion import Missing, UnsupportedError
+from gradir.frontends.stablehlo.conversion import Missing, UnsupportedError, listed
 from gradir.frontends.stablehlo.export import composites, contractions, control, elementwise, indexing, reductions, shapes, windows
 from gradir.frontends.stablehlo.export.composites import function_text
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Writer, kind_of, placeholder_type
@@ -87,7 +87,7 @@ def _unsupported(missing: Sequence[Missing]) -> GradirError:
         op=first.op,
         function=first.function,
         location=first.location,
-        found="\n".join(map(str, missing)) if more else "",
+        found=listed(missing) if more else "",
     )
 
 

@@ -15,9 +15,8 @@ from xdsl.dialects.builtin import IndexType, TensorType, i1, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.types import element_of, is_bool, is_float, is_unsigned, shape_of, static_shape, tensor
-from gradir.frontends.stablehlo.conversion import Missing, UnsupportedError
+from gradir.frontends.stablehlo.conversion import Missing, UnsupportedError, place_of
 from gradir.frontends.stablehlo.export.numbers import dense, number_text
-from gradir.ir.locations import position
 from gradir.ir.passes import function_name
 
 
@@ -247,7 +246,7 @@ class Writer:
 
     def report(self, op: Operation, reason: str) -> None:
         """Note something that is missing."""
-        self.missing.append(Missing(op.name, reason, str(position(op.location) or "<unknown>"), function_name(op)))
+        self.missing.append(Missing(op.name, reason, place_of(op), function_name(op)))
 
 
 # -- types
