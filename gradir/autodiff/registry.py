@@ -38,6 +38,7 @@ _FAMILIES = (
     "creation",
     "composite",
     "sorting",
+    "region_reduction",
     "effects",
     "random",
     "linalg",

@@ -26,13 +26,17 @@ def _is_lowered(op: OpClass) -> bool:
     return op in RULES or op in SPLIT_RULES or _expands(op)
 
 
+def _has_derivative(op: OpClass) -> bool:
+    return op in derivatives.VJP or _expands(op) or hasattr(op, "spelled_out")
+
+
 def facets() -> list[Facet]:
     """Every facet that an `nd` op must have, with the tables of all layers."""
     derivatives.load_rules()
     return [
         EVALUATE,
         SAMPLES,
-        Facet("vjp", "reverse derivative, or its expansion has one", lambda op: op in derivatives.VJP or _expands(op), derivatives.SKIPPED),
+        Facet("vjp", "reverse derivative, or its expansion has one", _has_derivative, derivatives.SKIPPED),
         Facet(
             "linalg",
             "lowering to loop nests, or its expansion or its parts have one",

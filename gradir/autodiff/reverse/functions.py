@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.autodiff.activity import Activity
 from gradir.autodiff.reverse import branches, calls, loops, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
 from gradir.autodiff.reverse.sweep import Sweep, Unit
+from gradir.autodiff.spell_out import activity_of
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
@@ -103,7 +103,7 @@ class Program:
         source = primal.body.block
         arguments = [k in wrt for k in range(len(source.args))]
         kinds = primal.function_type.outputs.data
-        unit = Unit(self, Activity.of(primal, arguments, [k in seeds for k in range(len(kinds))], self.resolve), request)
+        unit = Unit(self, activity_of(primal, arguments, [k in seeds for k in range(len(kinds))], self.resolve), request)
         block = Block(arg_types=[*(a.type for a in source.args), *(kinds if given else ())])
         _copy_names(source, block)
         unit.bind(source.args, block.args)
@@ -155,7 +155,7 @@ class Program:
     def _split(self, primal: func.FuncOp, wrt: tuple[bool, ...], wanted: tuple[bool, ...], request: str, names: tuple[str, str]) -> Pair:
         source = primal.body.block
         kinds = primal.function_type.outputs.data
-        unit = Unit(self, Activity.of(primal, wrt, wanted, self.resolve), request)
+        unit = Unit(self, activity_of(primal, wrt, wanted, self.resolve), request)
         forward = Block(arg_types=[a.type for a in source.args])
         _copy_names(source, forward)
         unit.bind(source.args, forward.args)

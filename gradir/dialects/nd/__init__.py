@@ -22,6 +22,7 @@ from gradir.dialects.nd import (
     mathematics,
     random,
     reduction,
+    region_reduction,
     regions,
     shape,
     sorting,
@@ -123,6 +124,7 @@ from gradir.dialects.nd.reduction import (
     ReduceProdOp,
     ReduceSumOp,
 )
+from gradir.dialects.nd.region_reduction import ReduceOp, ReduceWindowGeneralOp, SelectAndScatterGeneralOp
 from gradir.dialects.nd.regions import RegionOp, YieldOp
 from gradir.dialects.nd.resource import ResourceAttr, ResourceStorage
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, DimOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
@@ -143,6 +145,7 @@ FAMILIES = {
     "creation": creation.OPS,
     "composite": composite.OPS,
     "sorting": sorting.OPS,
+    "region_reduction": region_reduction.OPS,
     "regions": regions.OPS,
     "effects": effects.OPS,
     "random": random.OPS,
@@ -255,9 +258,11 @@ __all__ = [
     "ReduceAnyOp",
     "ReduceMaxOp",
     "ReduceMinOp",
+    "ReduceOp",
     "ReducePrecisionOp",
     "ReduceProdOp",
     "ReduceSumOp",
+    "ReduceWindowGeneralOp",
     "ReduceWindowOp",
     "RegionOp",
     "ReluOp",
@@ -272,6 +277,7 @@ __all__ = [
     "Sample",
     "ScatterAddOp",
     "ScatterGeneralOp",
+    "SelectAndScatterGeneralOp",
     "SelectAndScatterOp",
     "SelectOp",
     "ShlOp",

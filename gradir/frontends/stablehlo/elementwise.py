@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.types import element_of, is_float, numpy_dtype, rank_of, static_shape
 from gradir.frontends.stablehlo import complex as complex_numbers
 from gradir.frontends.stablehlo.attributes import word_of
-from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, like, splat
+from gradir.frontends.stablehlo.conversion import Conversion, Rule, Values, like, splat
 from gradir.frontends.stablehlo.dialect import attribute
 
 UNARY: dict[str, type[nd.Unary]] = {
@@ -147,27 +145,3 @@ RULES: dict[str, Rule] = {
     "stablehlo.clamp": clamp,
     "chlo.square": square,
 }
-
-
-def lifted(conversion: Conversion, block: Block, arguments: Values, shape: Sequence[int]) -> list[SSAValue]:
-    """A body on scalars, applied to whole tensors of `shape`: what it returns."""
-    scalars = conversion.values
-    conversion.values = inside = {**scalars, **dict(zip(block.args, arguments))}
-    try:
-        for op in block.ops:
-            callee = conversion.callee(op)
-            if op.name != "stablehlo.constant" and op.name not in RULES and not is_return(op) and callee is None:
-                raise UnsupportedError(f"a body that holds {op.name}")
-            for value in op.operands:
-                if rank_of(inside[value]) == 0:  # from outside of the body
-                    inside[value] = splat(conversion, inside[value], shape)
-            if is_return(op):
-                return conversion.operands(op)
-            if callee is not None:
-                inside.update(zip(op.results, lifted(conversion, callee, conversion.operands(op), shape)))
-                continue
-            for result, new in zip(op.results, conversion.rules[op.name](conversion, op), strict=True):
-                inside[result] = splat(conversion, new, shape)
-    finally:
-        conversion.values = scalars
-    raise UnsupportedError("a body without stablehlo.return")

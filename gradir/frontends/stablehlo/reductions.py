@@ -1,23 +1,23 @@
-"""reduce: with a body of one known op a reduction of level 1; any other body folds left, in index order, by a loop.
+"""reduce: with a body of one known op a reduction of level 1, as JAX's argmax or argmin these; any other body is kept: `nd.reduce`.
 
 The initial value is combined exactly once, first (docs/numerics.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.types import element_of, is_bool, is_float, numpy_dtype, rank_of, static_shape
-from gradir.dialects.upstream import arith, scf
-from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, reshape, splat, transpose
+from gradir.frontends.stablehlo.conversion import Conversion, Rule, Values, is_return, splat
 from gradir.frontends.stablehlo.dialect import attribute, numbers
-from gradir.frontends.stablehlo.elementwise import BINARY, lifted
+from gradir.frontends.stablehlo.elementwise import BINARY
+from gradir.frontends.stablehlo.regions import converted
 
 REDUCTIONS: dict[str, type[nd.Reduce]] = {
     "stablehlo.add": nd.ReduceSumOp,
@@ -35,11 +35,9 @@ def reduce(conversion: Conversion, op: Operation) -> Values:
     """One value per position of the dimensions that stay."""
     operands = conversion.operands(op)
     inputs, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
-    dims = numbers(op, "dimensions") or ()
+    dims = list(numbers(op, "dimensions") or ())
     body = op.regions[0].block
-    if not dims:  # nothing is combined but the initial value
-        return lifted(conversion, body, [*_spread(conversion, starts, static_shape(inputs[0])), *inputs], static_shape(inputs[0]))
-    kind = known_reduction(body, element_of(inputs[0]))
+    kind = known_reduction(body, element_of(inputs[0])) if dims else None
     if kind is not None:
         reduced = conversion.emit(kind.make(inputs[0], dims))
         return [with_start(conversion, op.operands[1], body, starts[0], reduced)]
@@ -47,7 +45,9 @@ def reduce(conversion: Conversion, op: Operation) -> Values:
     if direction:
         values, index = _arg_reduce(conversion, direction, inputs, dims[0])
         return [values, index]
-    return _fold(conversion, body, inputs, starts, dims)
+    made = nd.ReduceOp.make(inputs, starts, dims, converted(conversion, body))
+    conversion.emit(made)
+    return made.results
 
 
 def known_op(body: Block) -> str:
@@ -149,49 +149,6 @@ def numbers_of_iota(op: Operation) -> int:
 def _arg_reduce(conversion: Conversion, direction: str, inputs: Values, dim: int) -> tuple[SSAValue, SSAValue]:
     values, position = (nd.ReduceMaxOp, nd.ArgmaxOp) if direction == "GT" else (nd.ReduceMinOp, nd.ArgminOp)
     return conversion.emit(values.make(inputs[0], [dim])), conversion.emit(position.make(inputs[0], dim, element_of(inputs[1])))
-
-
-# -- any other body
-
-
-def _spread(conversion: Conversion, starts: Values, shape: Sequence[int]) -> list[SSAValue]:
-    return [splat(conversion, start, shape) for start in starts]
-
-
-def _fold(conversion: Conversion, body: Block, inputs: Values, starts: Values, dims: Sequence[int]) -> Values:
-    """`acc = body(acc, x[k])` for k in index order, for all positions that stay at once."""
-    shape = static_shape(inputs[0])
-    kept = [d for d in range(len(shape)) if d not in dims]
-    rest = [shape[d] for d in kept]
-    trips = int(np.prod([shape[d] for d in sorted(dims)], dtype=np.int64))
-    flat = [reshape(conversion, transpose(conversion, x, [*sorted(dims), *kept]), [trips, *rest]) for x in inputs]
-
-    def step(k: SSAValue, state: list[SSAValue]) -> list[SSAValue]:
-        items = [conversion.emit(nd.IndexAtOp.make(x, k, 0)) for x in flat]
-        return lifted(conversion, body, [*state, *items], rest)
-
-    return counted_loop(conversion, trips, _spread(conversion, starts, rest), step)
-
-
-Step = Callable[[SSAValue, list[SSAValue]], list[SSAValue]]
-
-
-def counted_loop(conversion: Conversion, trips: int, start: Values, step: Step) -> Values:
-    """`state = step(k, state)` for k in 0..trips: the last state. `step` appends to the loop's body."""
-    builder = conversion.builder
-    index = IndexType()
-    zero, end, one = (builder(arith.ConstantOp, (), [index], {"value": IntegerAttr(n, index)}) for n in (0, trips, 1))
-    types = [value.type for value in start]
-    block = Block(arg_types=[index, *types])
-    conversion.builder = builder.nested(block)
-    try:
-        state = step(block.args[0], list(block.args[1:]))
-        if [value.type for value in state] != types:
-            raise UnsupportedError("a body whose result types differ from those of its arguments")
-        conversion.builder.op(scf.YieldOp, state)
-    finally:
-        conversion.builder = builder
-    return builder.op(scf.ForOp, [zero, end, one, *start], types, regions=[Region(block)]).results
 
 
 RULES: dict[str, Rule] = {"stablehlo.reduce": reduce}

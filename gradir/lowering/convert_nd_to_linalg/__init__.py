@@ -30,6 +30,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     mathematics,
     random,
     reduction,
+    region_reduction,
     select_and_scatter,
     shape,
     sorting,
@@ -42,6 +43,7 @@ from gradir.lowering.convert_nd_to_linalg.views import View
 
 FAMILIES = (
     sorting,
+    region_reduction,
     elementwise,
     mathematics,
     bits,

@@ -26,6 +26,7 @@ from gradir.dialects.nd.meaning import (
     mathematics,
     random,
     reduction,
+    region_reduction,
     shape,
     sorting,
 )
@@ -52,6 +53,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **composite.EVALUATE,
     **random.EVALUATE,
     **sorting.EVALUATE,
+    **region_reduction.EVALUATE,
     **linalg.EVALUATE,
 }
 
