@@ -20,6 +20,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "pytrees": ("tree_map",),
     _PYTHON + "dtypes": (
         "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+        "complex64", "complex128",
     ),
     _PYTHON + "elementwise": (
         "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "relu", "negative",
@@ -33,6 +34,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
     ),
     _PYTHON + "bits": ("bitcast_convert", "reduce_precision", "nextafter"),
+    _PYTHON + "complex": ("real", "imag", "conj", "angle", "complex"),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"),
     _PYTHON + "cumulative": ("cumsum", "cumprod", "cummax", "cummin"),
     _PYTHON + "shape": (

@@ -108,7 +108,7 @@ def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
         return np.asarray(value)
     if isinstance(value, Buffer):
         return value.numpy()
-    if isinstance(value, bool | int | float) and not tensor.shape:
+    if isinstance(value, bool | int | float | complex) and not tensor.shape:
         return _number(spec, tensor, value)
     exporter: Any = value
     if hasattr(exporter, "__dlpack__"):
@@ -125,11 +125,11 @@ def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
     )
 
 
-def _number(spec: FunctionSpec, tensor: TensorSpec, value: bool | int | float) -> Array:
+def _number(spec: FunctionSpec, tensor: TensorSpec, value: complex) -> Array:
     dtype = numpy_dtype(tensor.dtype)
     try:
         array = np.asarray(value, dtype)
-    except OverflowError:
+    except (OverflowError, TypeError):
         array = None
     lossy = array is None or (isinstance(value, float) and dtype.kind in "iub") or (dtype.kind == "b" and not isinstance(value, bool))
     if array is None or lossy:

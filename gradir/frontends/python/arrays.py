@@ -20,10 +20,10 @@ OPERATORS: dict[str, Callable[..., Any]] = {}
 """Filled by the family files: operator and method name -> implementation."""
 
 _FAMILIES = (
-    "elementwise", "mathematics", "reduction", "shape", "rearrange", "contraction", "creation", "indexing", "updates", "composite",
+    "elementwise", "mathematics", "complex", "reduction", "shape", "rearrange", "contraction", "creation", "indexing", "updates", "composite",
     "operands",
 )  # fmt: skip
-_UFUNCS = {"remainder": "mod", "absolute": "abs", "fabs": "abs"}
+_UFUNCS = {"remainder": "mod", "absolute": "abs", "fabs": "abs", "conjugate": "conj"}
 """numpy's functions of elements that have another name here."""
 
 
@@ -38,7 +38,7 @@ def operator(name: str) -> Callable[..., Any]:
 @functools.cache
 def elementwise(name: str) -> Callable[..., Any] | None:
     """The function that numpy's `name` stands for, if there is one of elements or a product here."""
-    modules = (import_module(f"gradir.frontends.python.{family}") for family in ("elementwise", "mathematics", "contraction"))
+    modules = (import_module(f"gradir.frontends.python.{family}") for family in ("elementwise", "mathematics", "complex", "contraction"))
     return next((found for module in modules if callable(found := getattr(module, _UFUNCS.get(name, name), None))), None)
 
 
@@ -72,6 +72,14 @@ class Array:
     @property
     def T(self) -> Array:
         return operator("transpose")(self)
+
+    @property
+    def real(self) -> Array:
+        return operator("real")(self)
+
+    @property
+    def imag(self) -> Array:
+        return operator("imag")(self)
 
     @property
     def at(self) -> Any:
@@ -120,6 +128,9 @@ class Array:
 
     def __float__(self) -> float:
         return float(self._known("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._known("complex()"))
 
     def __index__(self) -> int:
         return int(self._known("use as a Python index").__index__())
@@ -204,6 +215,6 @@ for _operator, _function in {"neg": "negative", "abs": "abs", "invert": "invert"
     setattr(Array, f"__{_operator}__", _forward(_function))
 for _name in (
     "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "reshape", "transpose", "astype", "flatten",
-    "ravel", "squeeze", "swapaxes", "repeat", "clip", "dot", "take",
+    "ravel", "squeeze", "swapaxes", "repeat", "clip", "dot", "take", "conj",
 ):  # fmt: skip
     setattr(Array, _name, _forward(_name))

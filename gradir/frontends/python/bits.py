@@ -33,7 +33,7 @@ def bitcast_convert(x: Any, dtype: Any) -> Array:
 def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """x rounded to a float of so many bits of exponent and mantissa, in its own type; derivative 1"""
     x = as_array(x)
-    if not promotion.is_float(x.dtype):
+    if not promotion.is_inexact(x.dtype):
         x = astype(x, promotion.FLOAT32)
     return apply(nd.ReducePrecisionOp, [x], x.type, exponent_bits=i64_attr(exponent_bits), mantissa_bits=i64_attr(mantissa_bits))
 

@@ -19,7 +19,7 @@ from gradir.frontends.python.trace import apply, user_error
 
 def _float(x: Any) -> Array:
     x = as_array(x)
-    return x if promotion.is_float(x.dtype) else astype(x, promotion.FLOAT32)
+    return x if promotion.is_inexact(x.dtype) else astype(x, promotion.FLOAT32)
 
 
 def _along(kind: type[Operation], x: Array, axis: int) -> Array:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Operation
 
 from gradir.dialects import ad, nd
-from gradir.dialects.types import tensor
+from gradir.dialects.types import real_of, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.operands import as_array, astype, broadcast_shapes, broadcast_to, common_dtype, float_dtype, together
@@ -30,8 +30,10 @@ def unary(kind: type[Operation], doc: str, *, floats: bool = True) -> Callable[[
 
     def function(x: Any) -> Array:
         x = as_array(x)
-        if floats and not promotion.is_float(x.dtype):
+        if floats and not promotion.is_inexact(x.dtype):
             x = astype(x, promotion.FLOAT32)
+        if promotion.is_complex(x.dtype) and "complex" not in getattr(kind, "ELEMENTS", "complex"):
+            raise user_error(f"{kind.name} of complex numbers", code="GR002", op=kind.name, expected="real numbers", found=str(x.dtype))
         return apply(kind, [x], x.type)
 
     function.__doc__ = doc
@@ -53,10 +55,15 @@ floor = unary(nd.FloorOp, "Largest integer not above x")
 ceil = unary(nd.CeilOp, "Smallest integer not below x")
 relu = unary(nd.ReluOp, "max(x, 0); derivative 0 at 0", floats=False)
 negative = unary(nd.NegOp, "-x", floats=False)
-abs = unary(nd.AbsOp, "|x|; derivative 0 at 0", floats=False)
-sign = unary(nd.SignOp, "-1, 0 or 1; the sign of zero is kept", floats=False)
+sign = unary(nd.SignOp, "-1, 0 or 1; the sign of zero is kept; of complex x: x / |x|", floats=False)
 invert = unary(nd.NotOp, "Bitwise not; logical not of booleans", floats=False)
 stop_gradient = unary(ad.StopGradientOp, "x, with derivative 0", floats=False)
+
+
+def abs(x: Any) -> Array:
+    """|x|, real of complex x; derivative 0 at 0"""
+    x = as_array(x)
+    return apply(nd.AbsOp, [x], tensor(real_of(x.type.element_type), x.shape))
 
 
 def silu(x: Any) -> Array:
@@ -75,8 +82,10 @@ def square(x: Any) -> Array:
 
 
 def isfinite(x: Any) -> Array:
-    """Neither infinite nor NaN"""
+    """Neither infinite nor NaN, in both parts"""
     x = as_array(x)
+    if promotion.is_complex(x.dtype):
+        return logical_and(*(isfinite(part(x)) for part in (OPERATORS["real"], OPERATORS["imag"])))
     if not promotion.is_float(x.dtype):
         return equal(x, x)
     return apply(nd.IsFiniteOp, [x], tensor(i1, x.shape))
@@ -85,6 +94,8 @@ def isfinite(x: Any) -> Array:
 def _binary(kind: type[Operation], name: str, doc: str, *, floats: bool = False, integers: bool = False) -> Callable[[Any, Any], Array]:
     def function(x: Any, y: Any) -> Array:
         dtype = float_dtype(x, y) if floats else common_dtype(x, y)
+        if promotion.is_complex(dtype) and "complex" not in getattr(kind, "ELEMENTS", "") and kind not in (nd.AddOp, nd.MulOp):
+            raise user_error(f"{name} of complex numbers", code="GR002", op=kind.name, expected="real numbers", found=str(dtype))
         if integers and promotion.is_float(dtype):
             raise user_error(
                 f"{name} of floating-point operands", code="GR002", op=kind.name, expected="integers or booleans", found=str(dtype)
@@ -176,6 +187,9 @@ def _filled(value: int, like: Array) -> Array:
 def _comparison(direction: str, name: str) -> Callable[[Any, Any], Array]:
     def function(x: Any, y: Any) -> Array:
         a, b = together(name, x, y)
+        if promotion.is_complex(a.dtype) and direction not in ("eq", "ne"):
+            message, hint = f"{name} of complex numbers", "compare their real parts or their absolute values"
+            raise user_error(message, code="GR002", op="nd.compare", expected="real numbers", found=str(a.dtype), hint=hint)
         return apply(nd.CompareOp, [a, b], tensor(i1, a.shape), direction=nd.DirectionAttr(nd.Direction(direction)))
 
     function.__doc__ = f"Elementwise {direction}; comparisons with NaN are false, `ne` true"

@@ -271,7 +271,7 @@ def _signature(x: Any) -> Any:
     """What of an argument selects the program."""
     if isinstance(x, np.ndarray):
         return x.shape, x.dtype
-    if isinstance(x, bool | int | float):
+    if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
         return type(x)
     kind = _placeholder(x).type
     return kind

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i1
 from gradir.dialects import nd
 from gradir.dialects.types import tensor
 from gradir.frontends.python import promotion
-from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import (
     abs,
     add,
@@ -64,6 +64,8 @@ def isinf(x: Any) -> Array:
 
 def _classified(kind: type[nd.Classification], x: Any) -> Array:
     x = as_array(x)
+    if promotion.is_complex(x.dtype):
+        return logical_or(*(_classified(kind, OPERATORS[part](x)) for part in ("real", "imag")))
     return apply(kind, [x], tensor(i1, x.shape)) if promotion.is_float(x.dtype) else not_equal(x, x)
 
 

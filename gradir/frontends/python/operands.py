@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, i1
 
 from gradir.dialects import nd
 from gradir.dialects.types import element_type, i64_array, shape_of, tensor
@@ -14,7 +14,7 @@ from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.sizes import axis_of
 from gradir.frontends.python.trace import apply, constant, user_error
 
-Scalar = bool | int | float
+Scalar = bool | int | float | complex
 
 
 def is_scalar(x: Any) -> bool:
@@ -64,7 +64,7 @@ def supported_dtype(dtype: Any) -> np.dtype[Any]:
         raise user_error(
             f"no tensor holds elements of type {dtype}",
             code="GR103",
-            expected="bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64",
+            expected="bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, complex64, complex128",
             found=str(dtype),
         ) from None
     return found
@@ -74,6 +74,8 @@ def astype(x: Any, dtype: Any) -> Array:
     """Elements converted; docs/numerics.md "Types and rounding" says how."""
     x = as_array(x)
     elem = element_type(supported_dtype(dtype))
+    if elem == i1 and promotion.is_complex(x.dtype):
+        return OPERATORS["not_equal"](x, 0)  # nd.convert looks at the real part
     return x if elem == x.type.element_type else apply(nd.ConvertOp, [x], tensor(elem, shape_of(x.type)))
 
 
@@ -127,7 +129,7 @@ def common_dtype(*operands: Any) -> np.dtype[Any]:
     if not arrays:
         dtype = promotion.weak_dtype(scalars[0])
         for s in scalars[1:]:
-            dtype = promotion.with_scalar(dtype, s) if not promotion.is_float(dtype) else dtype
+            dtype = promotion.with_scalar(dtype, s) if not promotion.is_float(dtype) or isinstance(s, complex) else dtype
         return dtype
     dtype = arrays[0].dtype
     for x in arrays[1:]:
@@ -140,7 +142,7 @@ def common_dtype(*operands: Any) -> np.dtype[Any]:
 def float_dtype(*operands: Any) -> np.dtype[Any]:
     """As `common_dtype`, integers and booleans become f32."""
     dtype = common_dtype(*operands)
-    return dtype if promotion.is_float(dtype) else promotion.FLOAT32
+    return dtype if promotion.is_inexact(dtype) else promotion.FLOAT32
 
 
 def with_shape(x: Array, shape: tuple[Any, ...], dtype: Any = None) -> TensorType:

@@ -70,8 +70,8 @@ def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
 def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """Arithmetic mean; NaN of an empty axis. f16 and bf16 are summed and divided in f32"""
     x = as_array(x)
-    dtype = x.dtype if promotion.is_float(x.dtype) else promotion.FLOAT32
-    wide = np.dtype(np.float64) if dtype == np.float64 else promotion.FLOAT32
+    dtype = x.dtype if promotion.is_inexact(x.dtype) else promotion.FLOAT32
+    wide = dtype if dtype.itemsize >= 8 else promotion.FLOAT32
     count = int(np.prod([x.shape[k] for k in normalize_axes(x, axis)], dtype=np.int64))
     return astype(divide(sum(astype(x, wide), axis, keepdims), np.asarray(count, wide)), dtype)
 
@@ -79,6 +79,9 @@ def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
 def var(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """Mean squared distance from the mean (biased), in two passes"""
     x = as_array(x)
+    if promotion.is_complex(x.dtype):
+        far = subtract(x, mean(x, axis, True))
+        return mean(square(OPERATORS["abs"](far)), axis, keepdims)
     if not promotion.is_float(x.dtype):
         x = astype(x, promotion.FLOAT32)
     return mean(square(subtract(x, mean(x, axis, True))), axis, keepdims)

@@ -64,7 +64,7 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Array, Array]:
 def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Array:
     """The middle element along `axis` (None: all), the mean of the middle two of an even number; NaN if there is a NaN"""
     x = as_array(x)
-    if not promotion.is_float(x.dtype):
+    if not promotion.is_inexact(x.dtype):
         x = astype(x, promotion.FLOAT32)
     flat, dim = _along(x, axis)
     n = flat.shape[dim]

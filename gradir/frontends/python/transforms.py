@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import TensorType
 from gradir.dialects import ad
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.complex import real
 from gradir.frontends.python.elementwise import add, multiply
 from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.operands import as_array
@@ -23,7 +24,8 @@ from gradir.frontends.python.trace import current, eager_mode, python_location, 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that returns `(value, gradients)` of a scalar function.
 
-    `argnums`: which arguments (containers of floating-point arrays) to differentiate; those given by keyword are not.
+    `argnums`: which arguments (containers of floating-point arrays) to differentiate; those given by keyword are not. The gradient g
+    of a complex z is that of `jax.grad`: the loss changes by Re(g dz).
     `has_aux`: the function returns `(loss, aux)`, and the value is that pair. Usable inside and outside `gradir.jit`, and under itself.
     """
 
@@ -64,7 +66,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
                 found=str(given),
             )
         arrays = [(as_array(y), as_array(w)) for y, w in zip(results, weights)]
-        products = [sum(multiply(y, w)) for y, w in arrays if promotion.is_float(y.dtype)]
+        products = [real(sum(multiply(y, w))) for y, w in arrays if promotion.is_inexact(y.dtype)]  # complex: Re(sum w y)
         return functools.reduce(add, products)
 
     weighted.__name__ = getattr(function, "__name__", "f")
@@ -143,7 +145,7 @@ def differentiated_arguments(
             )
         n %= len(args)
         for k, path in zip(range(starts[n], starts[n + 1]), paths(structure.children[n])):
-            if not promotion.is_float(leaves[k].dtype):
+            if not promotion.is_inexact(leaves[k].dtype):
                 raise user_error(
                     f"argument {n}{path} of {getattr(function, '__name__', 'f')} has no derivative",
                     code="GR109",
