@@ -42,6 +42,7 @@ _FAMILIES = (
     "effects",
     "random",
     "linalg",
+    "fourier",
     "library",
 )
 

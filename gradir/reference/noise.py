@@ -64,7 +64,7 @@ _COMPOSITES: dict[str, Callable[[Array, Sequence[Array]], Any]] = {
 }
 """Composites: magnitude to which `COMPOSITE_ULPS` applies."""
 
-BACKWARD_STABLE = frozenset(f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "custom_call"))
+BACKWARD_STABLE = frozenset(f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "ifft", "rfft", "irfft", "custom_call"))
 """Algorithms whose result is exact for operands close by: their error is that of operands moved by rounding (J. Wilkinson)."""
 
 _SUMS = {

@@ -15,6 +15,7 @@ from gradir.dialects.nd import (
     cumulative,
     effects,
     elementwise,
+    fourier,
     gather_scatter,
     indexing,
     library,
@@ -86,6 +87,7 @@ from gradir.dialects.nd.elementwise import (
     XorOp,
 )
 from gradir.dialects.nd.gather_scatter import CombinerAttr, GatherGeneralOp, ScatterGeneralOp, TakeAlongAxisOp
+from gradir.dialects.nd.fourier import FftOp, Fourier, IfftOp, IrfftOp, RfftOp
 from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, IndexAtOp, ScatterAddOp, UpdateAtOp
 from gradir.dialects.nd.library import CustomCallOp
 from gradir.dialects.nd.linalg import CholeskyOp, EighOp, Factorisation, LuOp, QrOp, SvdOp, TriangularSolveOp
@@ -150,6 +152,7 @@ FAMILIES = {
     "effects": effects.OPS,
     "random": random.OPS,
     "linalg": linalg.OPS,
+    "fourier": fourier.OPS,
     "library": library.OPS,
 }
 
@@ -159,6 +162,7 @@ Nd = Dialect(
 
 __all__ = [
     "FAMILIES",
+    "FftOp",
     "AbsOp",
     "AcosOp",
     "AcoshOp",
@@ -218,12 +222,15 @@ __all__ = [
     "Factorisation",
     "Expm1Op",
     "FloorOp",
+    "Fourier",
     "GatherGeneralOp",
     "GatherOp",
     "GeluOp",
+    "IfftOp",
     "ImagOp",
     "IndexAtOp",
     "IotaOp",
+    "IrfftOp",
     "IsFiniteOp",
     "IsInfOp",
     "IsNanOp",
@@ -271,6 +278,7 @@ __all__ = [
     "ResourceAttr",
     "ResourceStorage",
     "ReverseOp",
+    "RfftOp",
     "RoundAwayOp",
     "RoundEvenOp",
     "RsqrtOp",

@@ -77,6 +77,9 @@ for _op, _callee, _settings in (
 ):
     implement(Implementation(_op, "loops", "template", "any", REAL, cost=_cost_of_loops))
     implement(Implementation(_op, "lapack", "library", "cpu", ALL, refuses=_without_openblas, expand=by_name(_callee, _settings)))
+for _op in ("fft", "ifft", "rfft", "irfft"):
+    _transform = by_name(f"fft.{_op}", lambda op: {"dims": op.number("dims")})
+    implement(Implementation(f"nd.{_op}", "numpy", "library", "cpu", expand=_transform))
 for _op, _callee, _settings in (
     ("nd.qr", "lapack.qr", _full),
     ("nd.eigh", "lapack.syevd", _lower),

@@ -20,6 +20,7 @@ from gradir.dialects.nd.meaning import (
     creation,
     cumulative,
     elementwise,
+    fourier,
     gather_scatter,
     indexing,
     linalg,
@@ -55,6 +56,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **sorting.EVALUATE,
     **region_reduction.EVALUATE,
     **linalg.EVALUATE,
+    **fourier.EVALUATE,
 }
 
 
