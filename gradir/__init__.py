@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _PYTHON = "gradir.frontends.python."
 HOMES: dict[str, tuple[str, ...]] = {
+    _PYTHON + "dims": ("Dim",),
     _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
     _PYTHON + "program": ("parse", "Program"),
     _PYTHON + "transforms": ("grad", "value_and_grad", "vjp"),
@@ -50,7 +51,6 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot"),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
     _PYTHON + "effects": ("assert_", "optimization_barrier"),
-    _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
     _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
 }  # fmt: skip

@@ -97,7 +97,7 @@ def maximum(a: Dim, b: Dim) -> Dim:
         return a if known >= 0 else b
     if sign_of(minus(b, a)) in (0, 1):
         return b
-    first, second = (a, b) if isinstance(b, int) or (not isinstance(a, int) and a <= b) else (b, a)
+    first, second = (a, b) if isinstance(b, int) or (not isinstance(a, int) and str(a) <= str(b)) else (b, a)
     return f"max({first},{second})"
 
 

@@ -122,6 +122,12 @@ GRAPH: dict[str, Code] = {
         cause="a misspelt `--entry`, or a module of private functions only.",
         next_step="the message lists the public functions; name one of them.",
     ),
+    "GR053": graph(
+        "malformed limits of a size",
+        meaning="The attribute `gradir.sizes` of a public function says what calls may bind its named sizes to, and cannot be read.",
+        cause="a misspelt key, a number below 0, or no number.",
+        next_step="write {b = {min = 1 : i64, max = 64 : i64, multiple = 8 : i64}}, with some of the three.",
+    ),
     "GR060": graph(
         "no form on buffers",
         meaning="`bufferize` met an op or a signature that it cannot put on buffers. It takes what the structured level consists of: scf, "
@@ -222,6 +228,13 @@ GRAPH: dict[str, Code] = {
         meaning="An array is a value: what looks like a change of one makes a new array.",
         cause="`x[i] = v` in a function written for numpy.",
         next_step="write `x = x.at[i].set(v)` or `x.at[i].add(v)`; compiled code updates in place where nobody else reads `x`.",
+    ),
+    "GR114": graph(
+        "a run-time size where a number is needed",
+        meaning="Python code needs the value of a size (`gradir.Dim`) that only a call of the compiled program knows.",
+        cause="`range(x.shape[0])`, `if x.shape[0] > 3`, numpy functions of a shape, a slice whose bounds may lie on either side.",
+        next_step="compute with the size as it is, state its limits (`gradir.Dim(name, min=.., max=..)`), use gradir.fori_loop or scan, or "
+        "compile for one size.",
     ),
     "GR116": graph(
         "bad argument of a random function",

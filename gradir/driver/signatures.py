@@ -37,9 +37,13 @@ from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
 from gradir.ir.structure import single_block
-from gradir.runtime.manifest import Dim, FunctionSpec, LibrarySpec, TensorSpec
+from gradir.runtime.manifest import Dim, FunctionSpec, LibrarySpec, SizeSpec, TensorSpec
 
 _FLOATS: dict[type[Attribute], str] = {Float64Type: "f64", Float32Type: "f32", Float16Type: "f16", BFloat16Type: "bf16"}
+
+
+LIMITS = "gradir.sizes"
+"""Attribute of an entry: what calls may bind its named sizes to, `{b = {min = 1 : i64, max = 64 : i64, multiple = 8 : i64}}`."""
 
 
 def signature_of(function: FuncOp) -> FunctionSpec:
@@ -100,7 +104,33 @@ def signature_of(function: FuncOp) -> FunctionSpec:
             for index, (hint, kind, size) in enumerate(zip(hints, kinds, binds, strict=False))
         ),
         tuple(_spec(function, f"result{index}", kind) for index, kind in enumerate(results)),
+        sizes=limits_of(function),
     )
+
+
+def limits_of(function: FuncOp) -> tuple[SizeSpec, ...]:
+    """The limits of named sizes; GradirError GR053 where the attribute is malformed."""
+    rows = function.attributes.get(LIMITS)
+    if rows is None:
+        return ()
+    found: list[SizeSpec] = []
+    for name, row in rows.data.items() if isinstance(rows, DictionaryAttr) else [("", rows)]:
+        values = (
+            {key: value.value.data for key, value in row.data.items() if isinstance(value, IntegerAttr)}
+            if isinstance(row, DictionaryAttr)
+            else {}
+        )
+        if not values or not values.keys() <= {"min", "max", "multiple"} or values.get("min", 0) < 0 or values.get("multiple", 1) < 1:
+            raise error_at(
+                function,
+                f"the limits of a size in {LIMITS} are malformed",
+                part="graph",
+                code="GR053",
+                expected="{name = {min = 0 : i64, max = 64 : i64, multiple = 8 : i64}}, with some of the three",
+                found=f"{name} = {row}",
+            )
+        found.append(SizeSpec(name, **values))
+    return tuple(found)
 
 
 def library_of(function: FuncOp) -> LibrarySpec:

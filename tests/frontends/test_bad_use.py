@@ -100,7 +100,7 @@ MISTAKES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "at with a step": ("GR104", lambda a: a.at[::2].set(1)),
     "at with a float": ("GR104", lambda a: a.at[0.5].set(1)),
     "at of another shape": ("GR001", lambda a: a.at[0].set(np.ones(7))),
-    "spec of a name": ("GR112", lambda a: gd.Spec(("n", 2))),
+    "spec of a name": ("GR112", lambda a: gd.Spec(("n+", 2))),
     "spec of a type": ("GR103", lambda a: gd.Spec(2, "complex64")),
     "full": ("GR112", lambda a: gd.full((-1,), 0)),
     "element type": ("GR103", lambda a: gd.zeros(3, "quaternion")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -11,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
-from gradir.dialects.types import numpy_dtype, shape_of
+from gradir.dialects.types import is_static, numpy_dtype, shape_of
 
 if TYPE_CHECKING:
     from gradir.frontends.python.trace import FunctionTrace
@@ -21,7 +22,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {}
 
 _FAMILIES = (
     "elementwise", "mathematics", "complex", "reduction", "shape", "rearrange", "contraction", "creation", "indexing", "updates", "composite",
-    "operands",
+    "operands", "dims",
 )  # fmt: skip
 _UFUNCS = {"remainder": "mod", "absolute": "abs", "fabs": "abs", "conjugate": "conj"}
 """numpy's functions of elements that have another name here."""
@@ -55,7 +56,9 @@ class Array:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(n if isinstance(n, int) else -1 for n in shape_of(self.type))
+        """Numbers, and a `Dim` where a size is known only at run time."""
+        sizes = shape_of(self.type)
+        return sizes if is_static(self.type) else tuple(map(operator("sized"), sizes))  # pyright: ignore[reportReturnType]  (numbers)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -67,7 +70,7 @@ class Array:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def T(self) -> Array:

@@ -8,8 +8,10 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from gradir.dialects import nd
+from gradir.dialects.nd.convolution import window_count
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.dims import Dim, sized
 from gradir.frontends.python.elementwise import divide
 from gradir.frontends.python.operands import as_array, broadcast_shapes, broadcast_to, common_dtype, with_shape
 from gradir.frontends.python.shape import reshape
@@ -117,6 +119,8 @@ def _padding(
         raise user_error("unknown padding", code="GR105", expected="'SAME', 'VALID' or (low, high) pairs", found=repr(padding))
     out: list[int] = []
     for n, w, s, d in zip(sizes, window, strides, dilations):
+        if isinstance(n, Dim) and s == 1:  # the same for every size
+            n = 1
         total = max(0, (-(-n // s) - 1) * s + (w - 1) * d + 1 - n)
         out += [total // 2, total - total // 2]
     return tuple(out)
@@ -146,9 +150,7 @@ def conv(
     st, di = _per_dim("strides", strides, rank), _per_dim("dilations", dilations, rank)
     window = b.shape[:rank]
     pads = _padding(padding, a.shape[1:-1], window, st, di)
-    spatial = tuple(
-        max(0, (n + pads[2 * k] + pads[2 * k + 1] - ((window[k] - 1) * di[k] + 1)) // st[k] + 1) for k, n in enumerate(a.shape[1:-1])
-    )
+    spatial = tuple(sized(window_count(n, window[k], st[k], pads[2 * k], pads[2 * k + 1], di[k])) for k, n in enumerate(a.shape[1:-1]))
     return apply(
         nd.ConvGeneralOp,
         [a, b],
@@ -170,7 +172,7 @@ def reduce_window(x: Any, kind: str, window: Sequence[int], strides: Sequence[in
     if kind not in WINDOW_KINDS:
         raise user_error("unknown kind of window", code="GR112", op="nd.reduce_window", expected=", ".join(WINDOW_KINDS), found=repr(kind))
     pads = _padding(padding, x.shape, window, strides, ones)
-    shape = tuple(max(0, (n + pads[2 * k] + pads[2 * k + 1] - window[k]) // strides[k] + 1) for k, n in enumerate(x.shape))
+    shape = tuple(sized(window_count(n, window[k], strides[k], pads[2 * k], pads[2 * k + 1])) for k, n in enumerate(x.shape))
     return apply(
         nd.ReduceWindowOp,
         [x],

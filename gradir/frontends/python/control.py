@@ -17,17 +17,21 @@ from gradir.dialects import nd
 from gradir.dialects.types import shape_of, tensor
 from gradir.dialects.upstream import arith, scf, tensor as upstream_tensor
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.dims import Dim
 from gradir.frontends.python.elementwise import minimum
 from gradir.frontends.python.operands import as_array, astype
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.run_time_sizes import size_operands, size_value
 from gradir.frontends.python.shape import stack
-from gradir.frontends.python.sizes import whole
+from gradir.frontends.python.sizes import size, whole
 from gradir.frontends.python.trace import STATE, current, into, python_location, ssa, tracing, user_error
 
 INDEX = IndexType()
 
 
-def _index(n: int) -> SSAValue:
+def _index(n: Any) -> SSAValue:
+    if isinstance(n, Dim):
+        return size_value(str(n))
     _, builder = current()
     return builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(n, INDEX)})
 
@@ -35,7 +39,7 @@ def _index(n: int) -> SSAValue:
 def _to_index(x: Any) -> SSAValue:
     """A loop bound: a Python integer, or a rank-0 integer array."""
     if not isinstance(x, Array):
-        return _index(whole("a loop bound", x))
+        return _index(size("a loop bound", x, None))
     if x.ndim != 0 or x.dtype.kind not in "iu":
         raise user_error("a loop bound must be a rank-0 integer", code="GR106", op="scf.for", expected="an integer", found=str(x.type))
     _, builder = current()
@@ -205,7 +209,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
         raise user_error(
             "scan: leading sizes differ", code="GR001", op="scf.for", expected="one length", found=str(sorted(map(str, sizes)))
         )
-    trips = whole("the length of a scan", length if length is not None else sizes.pop(), 0)
+    trips = size("the length of a scan", length if length is not None else sizes.pop(), 0)
     function = STATE.function
     if function is None or function.recording:
         carry, ys = init, []
@@ -223,7 +227,7 @@ def _is_pair(result: Any) -> bool:
 
 
 def _traced_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: int
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: Any
 ) -> tuple[Any, Any]:
     function, builder = current()
     carried, structure = _arrays(init)
@@ -254,7 +258,7 @@ def _traced_scan(
         pushed = [inner(nd.UpdateAtOp, [ssa(y), s, step], [s.type], {"dim": IntegerAttr(0, i64)}) for y, s in zip(ys, stacks)]
         inner.op(scf.YieldOp, [*(ssa(x) for x in outputs), *pushed])
     builder.loc = at
-    empties = [builder(nd.EmptyOp, [], [kind]) for kind in stacked]
+    empties = [builder(nd.EmptyOp, size_operands(nd.EmptyOp, kind), [kind]) for kind in stacked]
     new = builder.op(scf.ForOp, [*bounds, *start, *empties], [*kinds, *stacked], regions=[Region(block)])
     results = _wrap(new.results)
     return unflatten(structure, results[: len(kinds)]), unflatten(y_structure, results[len(kinds) :])

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
 
+from gradir import size_algebra
 from gradir.dialects import nd
 from gradir.dialects.types import element_type, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.dims import Dim, at_least
 from gradir.frontends.python.elementwise import add, equal, multiply
 from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, supported_dtype
 from gradir.frontends.python.shape import expand_dims
-from gradir.frontends.python.sizes import axis_of, sizes, whole
+from gradir.frontends.python.sizes import axis_of, size, sizes, whole
 from gradir.frontends.python.trace import apply, constant, user_error
 
 
@@ -31,7 +33,10 @@ def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Array:
         return broadcast_to(value if dtype is None else astype(value, dtype), wanted)
     if dtype is None:
         dtype = promotion.weak_dtype(value) if is_scalar(value) else np.asarray(value).dtype
-    return constant(np.broadcast_to(np.asarray(value, supported_dtype(dtype)), wanted))
+    element = np.asarray(value, supported_dtype(dtype)) if not isinstance(value, Dim) else as_array(value, supported_dtype(dtype))
+    if isinstance(element, Array) or any(isinstance(n, Dim) for n in wanted):
+        return broadcast_to(as_array(element), wanted)
+    return constant(np.broadcast_to(element, wanted))
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
@@ -64,11 +69,12 @@ def full_like(x: Any, value: Any, dtype: Any = None) -> Array:
 
 def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = np.int32) -> Array:
     """start, start + step, .. before stop; 0, 1, .. start - 1 of one number. Whole numbers; `dtype` is that of the elements"""
-    first, by = (0, 1) if stop is None else (whole("the start", start), whole("the step", step))
-    end = whole("the length", start, 0) if stop is None else whole("the stop", stop)
+    first, by = (0, 1) if stop is None else (size("the start", start, None), whole("the step", step))
+    end = size("the length", start, 0) if stop is None else size("the stop", stop, None)
     if by == 0:
         raise user_error("the step of arange is 0", code="GR112", expected="a step other than 0", found="0")
-    steps = iota((len(range(first, end, by)),), 0, dtype)
+    distance = end - first if by > 0 else first - end
+    steps = iota((at_least(size_algebra.ceildiv(distance, by if by > 0 else -by), 0),), 0, dtype)
     scaled = steps if by == 1 else multiply(steps, as_array(by, steps.dtype))
     return scaled if first == 0 else add(scaled, as_array(first, steps.dtype))
 

@@ -9,10 +9,13 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from gradir.dialects import nd
+from gradir.dialects.nd.indexing import RUN_TIME
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.dims import Dim
 from gradir.frontends.python.elementwise import add, less, where
 from gradir.frontends.python.operands import as_array, astype, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.run_time_slices import run_time_index, run_time_slice
 from gradir.frontends.python.shape import flip, reshape, slice_
 from gradir.frontends.python.sizes import sizes as whole_sizes, whole
 from gradir.frontends.python.trace import apply, user_error
@@ -44,7 +47,8 @@ def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Array:
     """A window of static size at a run-time start, clamped so that it fits"""
     x = as_array(x)
     at, shape = [_start(s) for s in starts], whole_sizes("a size", sizes)
-    return apply(nd.DynamicSliceOp, [x, *at], with_shape(x, shape), sizes=i64_array(shape))
+    numbers = i64_array(RUN_TIME if isinstance(n, Dim) else n for n in shape)
+    return apply(nd.DynamicSliceOp, [x, *at], with_shape(x, shape), sizes=numbers)
 
 
 def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Array:
@@ -85,7 +89,8 @@ def expand_index(x: Array, items: tuple[Any, ...]) -> list[Any]:
 
 
 def _getitem(x: Array, items: list[Any]) -> Array:
-    start, limit, stride = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    start, stride = [0] * x.ndim, [1] * x.ndim
+    limit: list[Any] = list(x.shape)
     flipped: list[int] = []
     dynamic: dict[int, Array] = {}
     gathered: tuple[int, Array] | None = None
@@ -97,15 +102,22 @@ def _getitem(x: Array, items: list[Any]) -> Array:
             continue
         n = x.shape[dim]
         if isinstance(item, slice):
-            lo, hi, st = slice_bounds(item, n)
+            if any(isinstance(part, Dim) for part in (n, item.start, item.stop)):
+                x, lo, hi, st = run_time_slice(x, dim, item)
+            else:
+                lo, hi, st = slice_bounds(item, n)
             if st < 0:
                 count = max(0, -(-(lo - hi) // -st))
                 flipped.append(dim)
                 lo, hi, st = lo + (count - 1) * st, lo + 1, -st
                 lo, hi = (lo, hi) if count else (0, 0)
-            start[dim], limit[dim], stride[dim] = lo, max(lo, hi), st
+            start[dim], limit[dim], stride[dim] = lo, hi if isinstance(hi, Dim) else max(lo, hi), st
             shape.append(None)
         elif (is_scalar(item) and not isinstance(item, bool | float)) or isinstance(item, np.integer):
+            if isinstance(n, Dim) or isinstance(item, Dim):
+                x, start[dim], limit[dim] = run_time_index(x, dim, item), 0, 1
+                dim += 1
+                continue
             at = int(item)
             if not -n <= at < n:
                 raise user_error(f"index {at} is out of range", code="GR104", expected=f"{-n} to {n - 1} in dimension {dim}", found=str(at))
@@ -135,6 +147,8 @@ def _getitem(x: Array, items: list[Any]) -> Array:
 
 def slice_bounds(item: slice, n: int) -> tuple[int, int, int]:
     """start, stop and step of a static slice of `n` elements."""
+    if isinstance(n, Dim) and item == slice(None):
+        return 0, n, 1
     start, stop, step = (None if part is None else whole("a bound of a slice", part) for part in (item.start, item.stop, item.step))
     if step == 0:
         raise user_error("the step of a slice is 0", code="GR112", expected="a step other than 0", found="0")

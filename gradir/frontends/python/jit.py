@@ -17,34 +17,21 @@ from xdsl.dialects.func import FuncOp
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
+from gradir.driver.signatures import LIMITS
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.dims import learn, limits_attribute
+from gradir.frontends.python.dynamic import Shapes, Spec, described, named_arguments
 from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.functions import argument_names, call, trace_function
-from gradir.frontends.python.operands import as_array, supported_dtype
+from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.packing import Pack, Unpack, packer, unpacker
 from gradir.frontends.python.program import compile_program
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
-from gradir.frontends.python.sizes import sizes
 from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing, user_error
 from gradir.ir.text import print_module
 from gradir.runtime.module import Module
-
-
-class Spec:
-    """The shape and element type of an argument, without a value: for compiling ahead of the first call.
-
-    Not a dataclass: those are containers of arrays, and this stands for one array.
-    """
-
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, shape: Sequence[int], dtype: Any = np.float32) -> None:
-        self.shape, self.dtype = sizes("a size of a Spec", shape), supported_dtype(dtype)
-
-    def __repr__(self) -> str:
-        return f"Spec({self.shape}, {self.dtype})"
 
 
 @dataclass(frozen=True)
@@ -103,9 +90,10 @@ class Compiled:
 class Jitted:
     """A function that compiles itself for each kind of arguments it meets. Made by `jit`."""
 
-    def __init__(self, function: Callable[..., Any], options: Options, static: frozenset[int | str]) -> None:
+    def __init__(self, function: Callable[..., Any], options: Options, static: frozenset[int | str], dynamic: Shapes | None = None) -> None:
         functools.update_wrapper(self, function)
         self.function, self.options, self.static = function, options, _both_ways(function, static)
+        self.dynamic = named_arguments(function, dynamic or {})
         self._programs: dict[Any, Compiled] = {}
         self._recent: tuple[Unpack, Callable[..., Any], Pack] | None = None
 
@@ -131,12 +119,15 @@ class Jitted:
         """Find or compile the program for these arguments, and remember how to recognise the next ones like them."""
         dynamic, fixed = self._split(args, kwargs)
         leaves, structure = flatten(dynamic)
-        key = (structure, _static_key(fixed), *[_signature(x) for x in leaves])
+        if self.dynamic:
+            dynamic = self._described(dynamic, len(args))
+        kinds = flatten(dynamic)[0] if self.dynamic else leaves
+        key = (structure, _static_key(fixed), *[_signature(x) for x in kinds])
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = self._compile(dynamic, fixed, args)
         results = program.run(*leaves)
-        unpack = unpacker(structure, leaves)
+        unpack = unpacker(structure, kinds)
         self._recent = (unpack, program.module[program.name].flat, program.pack) if unpack is not None else None
         return program.pack(results)
 
@@ -148,12 +139,12 @@ class Jitted:
     def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
         """The traced level-1 module for these arguments (arrays or `Spec`s), not compiled."""
         dynamic, fixed = self._split(args, kwargs)
-        return self._trace(dynamic, fixed, args)[0]
+        return self._trace(self._described(dynamic, len(args)), fixed, args)[0]
 
     def compile(self, *args: Any, keep_ir: bool = False, **kwargs: Any) -> Compiled:
         """The program for these arguments (arrays or `Spec`s); `keep_ir` keeps the text of each level in `report.ir`."""
         dynamic, fixed = self._split(args, kwargs)
-        return self._compile(dynamic, fixed, args, keep_ir=keep_ir)
+        return self._compile(self._described(dynamic, len(args)), fixed, args, keep_ir=keep_ir)
 
     # ---------------------------------------------------------------------------------------------------------------
 
@@ -166,6 +157,10 @@ class Jitted:
         )
         dynamic = tuple(a for k, a in enumerate(args) if k not in self.static), {k: v for k, v in kwargs.items() if k not in self.static}
         return dynamic, fixed
+
+    def _described(self, arguments: Any, count: int) -> Any:
+        """The arguments that are traced, with a `Spec` where `dynamic` names a shape."""
+        return described(arguments, [k for k in range(count) if k not in self.static], self.dynamic) if self.dynamic else arguments
 
     def _bound(self, fixed: tuple[Any, ...], count: int) -> Callable[..., Any]:
         """The function of the dynamic arguments alone, taken as (args, kwargs)."""
@@ -185,9 +180,14 @@ class Jitted:
         trace = ModuleTrace()
         positional, named = structure.children
         names = [*argument_names(self.function, positional), *(re.sub(r"\W+", "_", p).strip("_") for p in paths(named))]
+        for leaf in leaves:
+            for size in leaf.shape if isinstance(leaf, Spec) else ():
+                learn(trace.sizes, size)
         traced = trace_function(
             trace, self._bound(fixed, len(args)), [_placeholder(x) for x in leaves], structure, private=False, names=names
         )
+        if trace.sizes:
+            _function(trace.module, traced.name).attributes[LIMITS] = limits_attribute(trace.sizes)
         if self.options.fastmath != "none":
             _function(trace.module, traced.name).attributes["gradir.fastmath"] = StringAttr(self.options.fastmath)
         return trace.module, traced.name, structure, traced.structure
@@ -302,18 +302,21 @@ def jit(
     optimize: int = 2,
     fastmath: str = "none",
     static: Sequence[int | str] = (),
+    dynamic: Shapes | None = None,
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
     Arguments and results are nested containers of arrays (see `pytrees`); numbers are rank-0 arrays (float: f32, int: i32).
     `target`: host, or the name of a `#target`. `threads`: how many may work (0: all). `cache`: True, False or a directory.
-    `static` names arguments, or their positions, whose values (hashable) select the program instead. `optimize`: 2
+    `static` names arguments, or their positions, whose values (hashable) select the program instead. `dynamic={"x": ("b", 64)}` names
+    sizes (names or `Dim`s) that only a call knows: one program serves them all. `optimize`: 2
     everything, 1 no fusion, 0 neither fusion nor simplification (for finding out where a result comes from). `fastmath="fast"` allows to
     reassociate float arithmetic and to take no care of NaN and infinity. Also usable as `@jit(...)`.
     """
     if function is None:
-        return functools.partial(jit, target=target, threads=threads, cache=cache, optimize=optimize, fastmath=fastmath, static=static)
-    return Jitted(function, Options(target, threads, cache, optimize, fastmath), frozenset(static))
+        options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
+        return functools.partial(jit, target=target, threads=threads, **options)
+    return Jitted(function, Options(target, threads, cache, optimize, fastmath), frozenset(static), dynamic)
 
 
 def compile(

@@ -11,6 +11,8 @@ from gradir.dialects import nd
 from gradir.dialects.types import element_type, i64_array, shape_of, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.dims import Dim
+from gradir.frontends.python.run_time_sizes import size_array
 from gradir.frontends.python.sizes import axis_of
 from gradir.frontends.python.trace import apply, constant, user_error
 
@@ -18,14 +20,16 @@ Scalar = bool | int | float | complex
 
 
 def is_scalar(x: Any) -> bool:
-    """A Python number: weakly typed."""
-    return isinstance(x, Scalar) and not isinstance(x, np.generic)
+    """A Python number or a size: weakly typed."""
+    return isinstance(x, Scalar | Dim) and not isinstance(x, np.generic)
 
 
 def as_array(x: Any, dtype: np.dtype[Any] | None = None) -> Array:
     """`x` as an array; numbers and numpy arrays become constants."""
     if isinstance(x, Array):
         return x if dtype is None or x.dtype == dtype else astype(x, dtype)
+    if isinstance(x, Dim):
+        return size_array(x, dtype or promotion.weak_dtype(1))
     if is_scalar(x):
         try:
             return constant(x, dtype or promotion.weak_dtype(x))
@@ -107,7 +111,7 @@ def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
                 code="GR001",
                 op=f"gradir.{name}",
                 expected="equal sizes, or 1",
-                found=" and ".join(map(str, sorted(big))),
+                found=" and ".join(sorted(map(str, big))),
             )
         out.append(big.pop() if big else 1)
     return tuple(reversed(out))
@@ -189,3 +193,4 @@ def foreign_function(x: Array, name: str, into_array: bool) -> Exception:
 OPERATORS["unknown_value"] = unknown_value
 OPERATORS["foreign_function"] = foreign_function
 OPERATORS["astype"] = astype
+OPERATORS["as_array"] = as_array

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradir.frontends.python.dynamic import Spec
 from gradir.frontends.python.pytrees import LEAF, Structure
 
 Unpack = Callable[[Any], "tuple[Any, ...] | None"]
@@ -44,9 +45,10 @@ class _Source:
 def unpacker(structure: Structure, leaves: Sequence[Any]) -> Unpack | None:
     """A function tree -> leaves, or None for a tree of another structure, shapes or types than the example `leaves`.
 
-    None in place of the function when an example leaf is neither a numpy array or scalar nor a Python number.
+    A `Spec` stands for arrays of its element type: the call checks their shapes. None in place of the function when an example leaf is
+    neither that nor a numpy array or scalar nor a Python number.
     """
-    if not all(isinstance(x, np.ndarray | np.generic) or type(x) in (bool, int, float) for x in leaves):
+    if not all(isinstance(x, np.ndarray | np.generic | Spec) or type(x) in (bool, int, float) for x in leaves):
         return None
     source = _Source()
     examples = iter(leaves)
@@ -56,7 +58,9 @@ def unpacker(structure: Structure, leaves: Sequence[Any]) -> Unpack | None:
         if kind is LEAF:
             example = next(examples)
             source.leaves.append(at)
-            if isinstance(example, np.ndarray):
+            if isinstance(example, Spec):
+                source.lines.append(f"if type({at}) is not ndarray or {at}.dtype != {source.constant(example.dtype)}: return None")
+            elif isinstance(example, np.ndarray):
                 shape, dtype = source.constant(example.shape), source.constant(example.dtype)
                 source.lines.append(f"if type({at}) is not ndarray or {at}.shape != {shape} or {at}.dtype != {dtype}: return None")
             else:

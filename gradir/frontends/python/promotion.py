@@ -44,22 +44,22 @@ def is_bool(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "b"
 
 
-def weak_dtype(scalar: bool | int | float) -> np.dtype[Any]:
-    """The type of a Python scalar that meets no array."""
+def weak_dtype(scalar: bool | int | float | str) -> np.dtype[Any]:
+    """The type of a Python scalar that meets no array; a run-time size (a `Dim`, which is a text) counts as an integer."""
     if isinstance(scalar, bool):
         return np.dtype(np.bool_)
     if isinstance(scalar, complex):
         return COMPLEX64
-    return np.dtype(np.int32) if isinstance(scalar, int) else FLOAT32
+    return np.dtype(np.int32) if isinstance(scalar, int | str) else FLOAT32
 
 
-def with_scalar(dtype: np.dtype[Any], scalar: bool | int | float) -> np.dtype[Any]:
+def with_scalar(dtype: np.dtype[Any], scalar: bool | int | float | str) -> np.dtype[Any]:
     """The type of an array of `dtype` combined with a Python scalar."""
     if isinstance(scalar, complex):
         return complex_of(dtype)
     if isinstance(scalar, bool) or is_inexact(dtype):
         return dtype
-    if isinstance(scalar, int):
+    if isinstance(scalar, int | str):
         return np.dtype(np.int32) if is_bool(dtype) else dtype
     return FLOAT32
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,8 +73,8 @@ def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     x = as_array(x)
     dtype = x.dtype if promotion.is_inexact(x.dtype) else promotion.FLOAT32
     wide = dtype if dtype.itemsize >= 8 else promotion.FLOAT32
-    count = int(np.prod([x.shape[k] for k in normalize_axes(x, axis)], dtype=np.int64))
-    return astype(divide(sum(astype(x, wide), axis, keepdims), np.asarray(count, wide)), dtype)
+    count = math.prod(x.shape[k] for k in normalize_axes(x, axis))
+    return astype(divide(sum(astype(x, wide), axis, keepdims), as_array(count, wide)), dtype)
 
 
 def var(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:

@@ -8,10 +8,15 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
+from gradir import size_algebra
 from gradir.dialects import nd
+from gradir.dialects.nd.indexing import RUN_TIME
+from gradir.dialects.nd.shape import TO_END
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.dims import Dim, at_least, divides, sized
 from gradir.frontends.python.operands import as_array, broadcast_to, common_dtype, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.run_time_sizes import require_multiple
 from gradir.frontends.python.sizes import axis_of, pairs, sizes, whole
 from gradir.frontends.python.trace import apply, user_error
 
@@ -19,15 +24,30 @@ from gradir.frontends.python.trace import apply, user_error
 def reshape(x: Any, *shape: Any) -> Array:
     """The same elements in row-major order; one size may be -1"""
     x = as_array(x)
-    wanted = list(sizes("a size", shape[0] if len(shape) == 1 else shape, None))
+    wanted: list[Any] = list(sizes("a size", shape[0] if len(shape) == 1 else shape, None))
+    count = x.size
     if wanted.count(-1) == 1:
         known = math.prod(n for n in wanted if n != -1)
-        wanted[wanted.index(-1)] = x.size // known if known else 0
-    if math.prod(wanted) != x.size or any(n < 0 for n in wanted):
+        wanted[wanted.index(-1)] = _rest(x, count, known) if known else 0
+    product = math.prod(wanted)
+    fits = size_algebra.same_count(product, count) if isinstance(product, Dim) or isinstance(count, Dim) else product == count
+    if not fits or any(isinstance(n, int) and n < 0 for n in wanted):
         raise user_error(
-            "reshape changes the number of elements", code="GR001", op="nd.reshape", expected=f"{x.size} elements", found=str(tuple(shape))
+            "reshape changes the number of elements", code="GR001", op="nd.reshape", expected=f"{count} elements", found=str(shape)
         )
     return x if tuple(wanted) == x.shape else apply(nd.ReshapeOp, [x], with_shape(x, tuple(wanted)))
+
+
+def _rest(x: Array, count: Any, known: Any) -> Any:
+    """What -1 stands for: count / known. Where sizes are known only at run time and it may not be whole, the program checks it."""
+    if not isinstance(count, Dim) and not isinstance(known, Dim):
+        return count // known
+    exact = size_algebra.quotient(count, known)
+    if exact is not None:
+        return sized(exact)
+    if isinstance(known, int) and not divides(known, count):
+        require_multiple(count, known, f"reshape of {x.shape}: the number of elements, {count}, is no multiple of {known}")
+    return sized(size_algebra.floordiv(count, known))
 
 
 def flatten(x: Any) -> Array:
@@ -112,24 +132,42 @@ def split(x: Any, parts: int, axis: int = 0) -> list[Array]:
     """Equal parts along a dimension"""
     x = as_array(x)
     (dim,) = normalize_axes(x, axis)
-    if x.shape[dim] % whole("the number of parts", parts, 1):
+    count = whole("the number of parts", parts, 1)
+    if x.shape[dim] % count != 0:
         raise user_error("split: sizes do not divide", code="GR001", expected=f"a multiple of {parts}", found=str(x.shape[dim]))
-    n = x.shape[dim] // parts
-    out: list[Array] = []
-    for k in range(parts):
-        start, limit = [0] * x.ndim, list(x.shape)
-        start[dim], limit[dim] = k * n, (k + 1) * n
-        out.append(slice_(x, start, limit, [1] * x.ndim))
-    return out
+    return [part_of(x, dim, k * (x.shape[dim] // count), x.shape[dim] // count) for k in range(count)]
 
 
-def slice_(x: Array, start: Sequence[int], limit: Sequence[int], stride: Sequence[int]) -> Array:
-    """A static, strided window"""
-    shape = tuple(max(0, -(-(hi - lo) // st)) for lo, hi, st in zip(start, limit, stride))
-    if shape == x.shape:
+def part_of(x: Array, dim: int, start: Any, size: Any) -> Array:
+    """`size` elements of one dimension from `start` on, which are there."""
+    if isinstance(start, Dim) or (isinstance(size, Dim) and start + size != x.shape[dim]):
+        shape = (*x.shape[:dim], size, *x.shape[dim + 1 :])
+        starts = [as_array(start if k == dim else 0) for k in range(x.ndim)]
+        numbers = i64_array(RUN_TIME if isinstance(n, Dim) else n for n in shape)
+        return apply(nd.DynamicSliceOp, [x, *starts], with_shape(x, shape), sizes=numbers)
+    low, high = [0] * x.ndim, list(x.shape)
+    low[dim], high[dim] = start, start + size
+    return slice_(x, low, high, [1] * x.ndim)
+
+
+def slice_(x: Array, start: Sequence[int], limit: Sequence[Any], stride: Sequence[int]) -> Array:
+    """A strided window from numbers on; a limit of run-time size is the size itself, or the size less a number."""
+    lengths = (size_algebra.minus(hi, lo) for lo, hi in zip(start, limit))
+    shape = tuple(at_least(size_algebra.ceildiv(length, step), 0) for length, step in zip(lengths, stride))
+    if shape == x.shape and not any(start):
         return x
-    arrays = {"start": i64_array(tuple(start)), "limit": i64_array(tuple(limit)), "stride": i64_array(tuple(stride))}
+    ends = [_limit(n, hi) for n, hi in zip(x.shape, limit)]
+    arrays = {"start": i64_array(tuple(start)), "limit": i64_array(ends), "stride": i64_array(tuple(stride))}
     return apply(nd.SliceOp, [x], with_shape(x, shape), **arrays)
+
+
+def _limit(size: Any, limit: Any) -> int:
+    """The limit of a slice as `nd.slice` writes it: numbers below 0 count from the end."""
+    if not isinstance(limit, Dim):
+        return limit
+    left_out = size - limit
+    assert isinstance(left_out, int), f"a limit of {limit} in {size}"
+    return TO_END - left_out
 
 
 def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Array:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gradir.frontends.python.dims import Dim, note_limits
 from gradir.frontends.python.trace import user_error
 
 
@@ -21,8 +22,16 @@ def whole(what: str, value: Any, least: int | None = None) -> int:
 
 
 def sizes(what: str, value: Any, least: int | None = 0) -> tuple[int, ...]:
-    """One number or a sequence of them, as a tuple."""
-    return tuple(whole(what, n, least) for n in (value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)))
+    """One number or `Dim`, or a sequence of them, as a tuple."""
+    return tuple(size(what, n, least) for n in (value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)))
+
+
+def size(what: str, value: Any, least: int | None = 0) -> Any:
+    """A whole number, at least `least`, or a `Dim`."""
+    if not isinstance(value, Dim):
+        return whole(what, value, least)
+    note_limits(value)
+    return value
 
 
 def axis_of(axis: Any, rank: int) -> int:

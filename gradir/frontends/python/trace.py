@@ -20,13 +20,14 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr,
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from gradir.dialects.types import element_type, numpy_dtype, shape_of, tensor
+from gradir.dialects.types import element_type, is_static, numpy_dtype, shape_of, tensor
 from gradir.errors import GradirError
 from gradir.frontends.python import arrays as array_module
 from gradir.ir.builder import Builder
 
 if TYPE_CHECKING:
     from gradir.frontends.python.arrays import Array
+    from gradir.frontends.python.dims import Dim
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LOCATIONS: dict[tuple[CodeType, int], FileLineColLoc] = {}
@@ -40,6 +41,8 @@ class FunctionTrace:
     block: Block
     parent: FunctionTrace | None
     recording: bool = False
+    bound: set[str] = field(default_factory=set[str])
+    """Names of sizes that an extra argument gives."""
     captured: dict[int, tuple[Array, BlockArgument]] = field(default_factory=dict[int, "tuple[Array, BlockArgument]"])
 
     def capture(self, array: Array) -> SSAValue:
@@ -56,6 +59,8 @@ class ModuleTrace:
 
     module: ModuleOp = field(default_factory=lambda: ModuleOp([]))
     names: set[str] = field(default_factory=set[str])
+    sizes: dict[str, Dim] = field(default_factory=dict[str, "Dim"])
+    """Limits of named sizes."""
     calls: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def fresh(self, stem: str) -> str:
@@ -181,7 +186,12 @@ def apply_several(
         return [array_module.Array(result, concrete=value) for result, value in zip(results, values)]
     function, builder = current()
     builder.loc = python_location()
-    made = builder.op(kind, [ssa(x) for x in operands], results, properties)
+    inputs = [ssa(x) for x in operands]
+    if not all(map(is_static, results)):
+        from gradir.frontends.python.run_time_sizes import size_operands
+
+        inputs += size_operands(kind, results[0])
+    made = builder.op(kind, inputs, results, properties)
     concrete: Sequence[Any] = [None] * len(results)
     if function.recording and all(x.concrete is not None for x in operands):
         concrete = evaluate(kind, operands, results, properties)

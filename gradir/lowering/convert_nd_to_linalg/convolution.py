@@ -11,7 +11,9 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.dialects import nd
+from gradir.dialects.nd.shape import padded_shape
 from gradir.dialects.types import Dim, Shape, element_of, is_unsigned, rank_of, shape_of
 from gradir.lowering.convert_nd_to_linalg.contraction import Layout, layout_of, multiply_add
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number
@@ -78,15 +80,13 @@ def _padded_input(lowering: Lowering, op: nd.ConvGeneralOp) -> tuple[View, Shape
     low = [0, *padding[0::2], 0]
     high = [0, *padding[1::2], 0]
     interior = [0, *(n - 1 for n in dilation), 0]
-    padded: list[Dim] = []
-    for n, a, b, i in zip(shape, low, high, interior):
-        padded.append(n + max(n - 1, 0) * i + a + b if isinstance(n, int) else n)
-    if spatial and any(isinstance(n, int) and n < 0 for n in padded):
-        padded = [max(n, 0) if isinstance(n, int) else n for n in padded]
+    padded = padded_shape(shape, low, high, interior)
+    if spatial:
+        padded = tuple(max(n, 0) if isinstance(n, int) else n for n in padded)
     element = element_of(op.lhs)
     zero = View(number(0, lowered(element)), (), element)
-    view = pad_view(lowering, lowering.view(op.lhs), shape, zero, tuple(padded), low, high, interior)
-    return _in_memory(lowering, view, tuple(padded))
+    view = pad_view(lowering, lowering.view(op.lhs), shape, zero, padded, low, high, interior)
+    return _in_memory(lowering, view, padded)
 
 
 def _in_memory(lowering: Lowering, view: View, shape: Shape) -> tuple[View, Shape]:
@@ -119,8 +119,7 @@ def lower_reduce_window(lowering: Lowering, op: nd.ReduceWindowOp) -> View:
     into = accumulator_type(element)
     identity = View(number(how.start(lowered(element), is_unsigned(element)), lowered(element)), (), element)
     low, high = padding[0::2], padding[1::2]
-    padded = tuple(n + a + b if isinstance(n, int) else n for n, a, b in zip(shape, low, high))
-    padded = tuple(max(n, 0) if isinstance(n, int) else n for n in padded)
+    padded = tuple(max(n, 0) if isinstance(n, int) else n for n in padded_shape(shape, low, high, [0] * len(shape)))
     view = pad_view(lowering, lowering.view(op.operand), shape, identity, padded, low, high, [0] * len(shape))
     moving = [d for d, w in enumerate(window) if w != 1]
     if all(strides[d] == window[d] and dilations[d] == 1 for d in moving) and all(
@@ -135,7 +134,7 @@ def lower_reduce_window(lowering: Lowering, op: nd.ReduceWindowOp) -> View:
 
 def split_windows(lowering: Lowering, view: View, shape: Shape, window: Sequence[int], count: Shape) -> tuple[View, Shape, tuple[int, ...]]:
     """Windows side by side: each dimension becomes (count, window); the view, its shape, the positions of the window dimensions."""
-    sizes = tuple(cast("int", n) * w if w != 1 else n for n, w in zip(count, window))
+    sizes = tuple(size_algebra.times(n, w) for n, w in zip(count, window))
     view = slice_view(lowering, view, shape, [0] * len(shape), sizes, [1] * len(shape))
     split: list[Dim] = []
     inner: list[int] = []

@@ -70,7 +70,7 @@ def _body(
     unaliased = {found.pointer for found in map(e.values.__getitem__, captured) if isinstance(found, Buffer) and found.root in exclusive}
     inner.noalias = {rename[p] for p in unaliased if p in rename}
     for value in captured:
-        inner.values[value] = _renamed(e.values[value], rename)
+        inner.values[value] = _renamed(inner, e.values[value], rename)
 
     def there(index: Index) -> Index:
         return rename.get(index, index) if isinstance(index, str) else index
@@ -117,10 +117,13 @@ def _record_status(e: FunctionEmitter, status: str) -> None:
     e.line("ret void")
 
 
-def _renamed(value: Value, rename: dict[str, str]) -> Value:
+def _renamed(inner: FunctionEmitter, value: Value, rename: dict[str, str]) -> Value:
+    """A captured value in the body; strides that follow from sizes are computed again there, the closure has no field for them."""
     if isinstance(value, Buffer):
         sizes = tuple(rename.get(n, n) if isinstance(n, str) else n for n in value.sizes)
         strides = tuple(rename.get(n, n) if isinstance(n, str) else n for n in value.strides)
+        if value.type.strides is None:
+            strides = inner.contiguous(sizes)
         pointer = rename.get(value.pointer, value.pointer)
         return Buffer(pointer, sizes, strides, value.type, pointer)
     if isinstance(value, list):
