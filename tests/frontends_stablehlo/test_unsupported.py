@@ -87,26 +87,32 @@ def test_reasons(line: str, reason: str) -> None:
     assert reason in missing(main_of("%x: tensor<4xf32>", line)).message
 
 
-@pytest.mark.parametrize(
-    ("select", "scatter", "reason"),
-    [
-        ("compare GT, %a, %b, FLOAT", "add %a, %b", "a select body that is not compare GE or LE of its arguments"),
-        ("compare GE, %a, %b, FLOAT", "multiply %a, %b", "a scatter body that is not add"),
-    ],
-)
-def test_select_and_scatter_bodies(select: str, scatter: str, reason: str) -> None:
+def test_a_region_that_reads_values_from_outside() -> None:
     error = missing(
         main_of(
-            "%x: tensor<4xf32>, %s: tensor<2xf32>, %i: tensor<f32>",
-            '%r = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({',
+            "%x: tensor<4xf32>, %t: tensor<f32>",
+            '%r = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({',
             "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
-            f"%c = stablehlo.{select} : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+            "%s = stablehlo.multiply %a, %t : tensor<f32>",
+            "%c = stablehlo.compare LT, %s, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>",
             "stablehlo.return %c : tensor<i1>",
-            "}, {",
-            "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
-            f"%c = stablehlo.{scatter} : tensor<f32>",
-            "stablehlo.return %c : tensor<f32>",
-            "}) : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>",
+            "}) : (tensor<4xf32>) -> tensor<4xf32>",
         )
     )
-    assert reason in error.message
+    assert error.message == "stablehlo.sort: a region that reads values from outside of it"
+
+
+def test_a_region_that_is_not_elementwise() -> None:
+    error = missing(
+        main_of(
+            "%x: tensor<4xf32>, %i: tensor<f32>",
+            '%r = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64: 0>}> ({',
+            "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
+            "%w = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<2xf32>",
+            "%s = stablehlo.slice %w [0:1] : (tensor<2xf32>) -> tensor<1xf32>",
+            "%c = stablehlo.reshape %s : (tensor<1xf32>) -> tensor<f32>",
+            "stablehlo.return %c : tensor<f32>",
+            "}) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>",
+        )
+    )
+    assert "the combiner holds nd.broadcast, expected elementwise ops and constants of nd" in error.message
