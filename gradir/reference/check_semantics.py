@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from gradir.dialects.size_limits import limits_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import location_text
@@ -41,6 +42,7 @@ class SemanticsChecker:
 
     seed: int = 0
     samples: int = 3
+    special: bool = False
     cases: dict[str, list[Case]] = field(default_factory=dict[str, list[Case]])
     skipped: dict[str, GradirError] = field(default_factory=dict[str, GradirError])
 
@@ -67,12 +69,12 @@ class SemanticsChecker:
         return None
 
     def _admit(self, module: ModuleOp, function: FuncOp) -> None:
-        name, types = function.sym_name.data, input_types(function)
+        name, types, limits = function.sym_name.data, input_types(function), limits_of(function)
         cases: list[Case] = []
         for sample in range(self.samples):
             inputs: list[Array] = []
             try:
-                inputs = generate(types, self.seed, sample)
+                inputs = generate(types, self.seed, sample, special=self.special, limits=limits)
                 cases.append(Case(sample, inputs, expectations(module, name, inputs, seed=self.seed)))
             except GradirError as error:
                 if error.code == "OP100":

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, TensorType
 from xdsl.ir import Attribute
 
+from gradir import size_algebra
+from gradir.dialects.size_limits import Limits
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
@@ -20,24 +22,21 @@ Array = np.ndarray[Any, Any]
 LARGEST = 1 << 26
 """Elements of all inputs of a function: an evaluator that runs op by op is not for more."""
 
-SIZES = (3, 1, 0, 5, 2)
-"""Run-time sizes of the first samples; later ones are drawn."""
+SIZES = ((3, 2, 4, 5), (1,), (0,), (5, 3, 2, 4), (2, 1, 0))
+"""Run-time sizes of the names in the first samples, in turn: apart, all 1, all 0, apart again, mixed; later ones are drawn."""
 
 
-def generate(types: Sequence[Attribute], seed: int, sample: int, *, special: bool = False) -> list[Array]:
+def generate(
+    types: Sequence[Attribute], seed: int, sample: int, *, special: bool = False, limits: Mapping[str, Limits] | None = None
+) -> list[Array]:
     """Arrays of these types: floats are normal, integers small (they may be labels or indices), each sample has its own run-time sizes.
 
-    With `special` a quarter of the elements are NaN, infinities, zeros of both signs, limits and other corners of the type.
+    With `special` a quarter of the elements are NaN, infinities, zeros of both signs, limits and other corners of the type. Sizes keep
+    within `limits`, and fit together: one value for each name, a size `2*b+1` is computed from that of `b`.
     """
     rng = np.random.default_rng([seed, sample])
-    names: dict[str | None, int] = {}
-
-    def size_of(name: str | None) -> int:
-        if name not in names:
-            names[name] = SIZES[sample] if sample < len(SIZES) else int(rng.integers(0, 9))
-        return names[name]
-
-    shapes = [tuple(size if isinstance(size, int) else size_of(size) for size in _dims(type_)) for type_ in types]
+    names = _draw_names(types, rng, sample, limits or {})
+    shapes = [tuple(_size(size, names) for size in _dims(type_)) for type_ in types]
     count = sum(math.prod(shape) for shape in shapes)
     if count > LARGEST:
         raise GradirError(
@@ -51,6 +50,24 @@ def generate(types: Sequence[Attribute], seed: int, sample: int, *, special: boo
     limit = max(1, min((shape[-1] for shape in floats), default=4))
     arrays = [_array(rng, type_, shape, limit) for type_, shape in zip(types, shapes)]
     return [_with_corners(rng, array) if special and not isinstance(type_, IndexType) else array for type_, array in zip(types, arrays)]
+
+
+def _draw_names(types: Sequence[Attribute], rng: np.random.Generator, sample: int, limits: Mapping[str, Limits]) -> dict[str | None, int]:
+    """A size for every name; `?` without a name are all equal."""
+    names: dict[str | None, int] = {}
+    for size in (size for type_ in types for size in _dims(type_) if not isinstance(size, int)):
+        wanted: tuple[str | None, ...] = (None,) if size is None else size_algebra.names_in(size)
+        for name in (name for name in wanted if name not in names):
+            row = SIZES[sample] if sample < len(SIZES) else ()
+            drawn = row[len(names) % len(row)] if row else int(rng.integers(0, 9))
+            names[name] = limits[name].nearest(drawn) if name is not None and name in limits else drawn
+    return names
+
+
+def _size(size: int | str | None, names: Mapping[str | None, int]) -> int:
+    if size is None:
+        return names[None]
+    return max(0, size_algebra.evaluate(size, {name: value for name, value in names.items() if name is not None}))
 
 
 def _dims(type_: Attribute) -> Sequence[int | str | None]:

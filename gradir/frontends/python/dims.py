@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
 from xdsl.ir import Attribute
 
 from gradir import size_algebra
+from gradir.dialects.size_limits import Limits, limits_attribute
 from gradir.frontends.python.arrays import OPERATORS, operator as array_function
 from gradir.frontends.python.trace import STATE, user_error
 
@@ -235,14 +235,9 @@ def learn(sizes: dict[str, Dim], size: Any) -> None:
             )
 
 
-def limits_attribute(sizes: Mapping[str, Dim]) -> Attribute:
-    """`{b = {min = 1 : i64, multiple = 8 : i64}}`: the attribute `gradir.sizes` of an entry."""
-
-    def row(size: Dim) -> DictionaryAttr:
-        values = {"min": size.min, "max": size.max, "multiple": None if size.multiple == 1 else size.multiple}
-        return DictionaryAttr({key: IntegerAttr(value, i64) for key, value in values.items() if value is not None})
-
-    return DictionaryAttr({name: row(size) for name, size in sizes.items()})
+def limits_as_attribute(sizes: Mapping[str, Dim]) -> Attribute:
+    """The attribute `gradir.sizes` of an entry."""
+    return limits_attribute({name: Limits(size.min, size.max, size.multiple) for name, size in sizes.items()})
 
 
 def _floordiv(a: Size, b: Size) -> Size | None:

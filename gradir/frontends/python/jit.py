@@ -14,14 +14,14 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from gradir.dialects.size_limits import LIMITS
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
-from gradir.driver.signatures import LIMITS
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.dims import learn, limits_attribute
+from gradir.frontends.python.dims import learn, limits_as_attribute
 from gradir.frontends.python.dynamic import Shapes, Spec, described, named_arguments
 from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.functions import argument_names, call, trace_function
@@ -187,7 +187,7 @@ class Jitted:
             trace, self._bound(fixed, len(args)), [_placeholder(x) for x in leaves], structure, private=False, names=names
         )
         if trace.sizes:
-            _function(trace.module, traced.name).attributes[LIMITS] = limits_attribute(trace.sizes)
+            _function(trace.module, traced.name).attributes[LIMITS] = limits_as_attribute(trace.sizes)
         if self.options.fastmath != "none":
             _function(trace.module, traced.name).attributes["gradir.fastmath"] = StringAttr(self.options.fastmath)
         return trace.module, traced.name, structure, traced.structure
