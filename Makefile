@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full check docs stablehlo-status bench bench-peers clean
+.PHONY: demo test test-full fuzz check docs stablehlo-status bench bench-peers clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,9 @@ test: $(VENV)/.test            ## the fixed sample of the test suite, with line 
 
 test-full: $(VENV)/.test       ## every test
 	$(BIN)/python -m pytest -n 2
+
+fuzz: $(VENV)/.test            ## random programs and damaged IR for SECONDS=600 from SEED=...; finds go to build/fuzz
+	$(BIN)/python -m gradir.tools.fuzz --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
 check: $(VENV)/.dev            ## lint, types, layers, facets, error codes
 	$(BIN)/ruff check gradir tests examples bench

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.parser.core import ForwardDeclaredValue
@@ -201,7 +201,7 @@ class _Walk:
             return {}
         if (found := self.functions.get(id(table))) is None:
             ops = (inner for block in table.regions[0].blocks for inner in block.ops)
-            functions = (f for f in ops if isinstance(f, FuncOp) and {"sym_name", "function_type"} <= f.properties.keys())
+            functions = (f for f in ops if isinstance(f, FuncOp) and _is_callable(f))
             found = self.functions[id(table)] = {f.sym_name.data: f for f in functions}
         return found
 
@@ -267,6 +267,12 @@ class _Walk:
             return
         why = f"operand #{index} does not dominate this use: {_reason(op, owner, definition)}"
         self.error(op, why, (definition, "operand defined here"))
+
+
+def _is_callable(function: FuncOp) -> bool:
+    """Whether name and type are there and are what they should be; the function's own check reports it if not."""
+    properties = function.properties
+    return isinstance(properties.get("sym_name"), StringAttr) and isinstance(properties.get("function_type"), FunctionType)
 
 
 def _reason(op: Operation, owner: Operation | Block, definition: Operation) -> str:

@@ -79,8 +79,11 @@ class _Outliner:
         for node in order:
             if isinstance(node, Operation):
                 block.add_op(node)
-            else:
-                self._call(builder, plan_kernel(groups[node]))
+            elif (plan := plan_kernel(groups[node])).outputs:
+                self._call(builder, plan)
+            else:  # nobody uses it: what an insert of no elements took from, for example
+                for op in reversed(plan.ops):
+                    op.erase()
         _remove_unused(block)
 
     def _call(self, builder: Builder, plan: KernelPlan) -> None:

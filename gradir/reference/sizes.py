@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import NoneAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
 from gradir import size_algebra
@@ -45,9 +45,13 @@ def check_size(op: Operation, size: int | str | None, found: int, sizes: Mapping
 
 def check_result(op: Operation, kind: Attribute, shape: Sequence[int], sizes: Mapping[str, int]) -> None:
     """The shape of a result is what its type says."""
-    if isinstance(kind, TensorType) and kind.encoding != NoneAttr():
-        for size, found in zip(shape_of(kind), shape):
-            check_size(op, size, found, sizes)
+    if not isinstance(kind, TensorType):
+        return
+    for size, found in zip(shape_of(kind), shape, strict=True):
+        if isinstance(size, int) and size != found:  # a slice beyond a run-time size
+            message = "the result has another shape than its type says"
+            raise error_at(op, message, part="operator", code="OP111", expected=str(kind), found=str(list(shape)))
+        check_size(op, size, found, sizes)
 
 
 def two_sizes(op: Operation, name: str, one: int, other: int) -> GradirError:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Operation
 
 from gradir import size_algebra
 from gradir.dialects import nd
 from gradir.dialects.nd import meaning
+from gradir.dialects.types import is_static
 from gradir.errors import GradirError
 from gradir.ir.passes import function_name, location_text
 from gradir.reference.machine import Machine, Value, evaluates
@@ -63,7 +64,15 @@ def _moved(machine: Machine, op: Any, *values: Value) -> Value:
 
 def _evaluate(machine: Machine, op: Any, *values: Value) -> Value:
     """The op's own meaning; shapes that name sizes of the function get their values."""
-    return meaning.evaluate(op, values, machine.sizes) if op.name in meaning.SIZED else op.evaluate(*values)
+    try:
+        return meaning.evaluate(op, values, machine.sizes) if op.name in meaning.SIZED else op.evaluate(*values)
+    except IndexError as error:  # an index that the program promises to be in bounds
+        machine.fail(op, "OP102", str(error).removeprefix(f"{op.name}: "))
+    except ValueError as error:
+        if all(is_static(value) for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)):
+            raise  # a mistake of the meaning, not of the program
+        shapes = ", ".join(str(list(np.shape(value))) for value in values)
+        machine.fail(op, "OP111", "the sizes of this run do not fit the op", expected=str(op.results[0].type), found=f"{shapes}: {error}")
 
 
 evaluates(*_OPERATORS)(_plain)

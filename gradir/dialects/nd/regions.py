@@ -101,9 +101,14 @@ class RegionOp(NdOp):
 
 
 def parse_body(parser: Parser) -> Region:
-    """`(%a: tensor<f32>, %b: tensor<f32>) { ... }`"""
-    arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-    return parser.parse_region(arguments)
+    """`(%a: tensor<f32>, %b: tensor<f32>) { ... }`, each argument with its location if there is one"""
+
+    def argument() -> Parser.Argument:
+        found = parser.parse_argument()
+        found.location = parser.parse_optional_location()
+        return found
+
+    return parser.parse_region(parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument))
 
 
 def print_body(printer: Printer, region: Region) -> None:

@@ -45,8 +45,7 @@ def drop_results(module: ModuleOp, choose: Choose) -> None:
             for block in function.body.blocks:
                 if isinstance(last := block.last_op, ReturnOp):
                     last.operands = _without(last.operands, k)
-            for call in calls:
-                _drop_call_result(call, k)
+            calls[:] = [_drop_call_result(call, k) for call in calls]
             kind = function.function_type
             function.properties["function_type"] = FunctionType.from_lists(list(kind.inputs.data), _without(kind.outputs.data, k))
             _drop_attribute(function, "res_attrs", k)
@@ -120,7 +119,7 @@ def _with_calls(module: ModuleOp) -> Iterator[tuple[FuncOp, list[CallOp]]]:
             yield function, calls.get(name, [])
 
 
-def _drop_call_result(call: CallOp, k: int) -> None:
+def _drop_call_result(call: CallOp, k: int) -> CallOp:
     kinds: list[Attribute] = _without([result.type for result in call.results], k)
     new = CallOp.create(
         operands=list(call.operands),
@@ -137,6 +136,7 @@ def _drop_call_result(call: CallOp, k: int) -> None:
     for old, value in zip(call.results, values):
         old.replace_all_uses_with(value)
     remove(call)
+    return new
 
 
 def _stand_in(call: CallOp, k: int) -> SSAValue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -143,9 +144,9 @@ class _Mapping:
         kind = self(value.type)
         if kind == value.type:
             return value
-        count = 1
-        for n in kind.get_shape():
-            count *= n
+        if DYNAMIC_INDEX in kind.get_shape():
+            raise ValueError("a constant has no run-time sizes")
+        count = prod(kind.get_shape())
         given = list(value.get_values())
         floating = isinstance(kind.element_type, AnyFloat)
         cycled = [given[i % len(given)] for i in range(count)] if given else [0] * count
