@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from gradir.autodiff.registry import Contribution, vjp
 from gradir.autodiff.tensors import TensorBuilder, known_sizes
 from gradir.dialects.nd import cumulative as nd
-from gradir.dialects.nd.elementwise import MulStrongOp
+from gradir.dialects.nd.elementwise import ExpOp, MulStrongOp
 from gradir.dialects.nd.indexing import ScatterAddOp
 from gradir.dialects.text import flag_attr
 from gradir.dialects.types import element_of, i64_attr, shape_of, tensor
@@ -78,6 +78,33 @@ def cumprod_vjp(t: TensorBuilder, op: nd.CumprodOp, ct: SSAValue) -> Rule:
         factor = t.binary(MulStrongOp, factor, ahead(factor, reach))
         reach *= 2
     return (lines.back(t.mul_strong(s, _scan(t, nd.CumprodOp, lines.x, 1, False, True))),)
+
+
+@vjp(nd.CumlogsumexpOp)
+def cumlogsumexp_vjp(t: TensorBuilder, op: nd.CumlogsumexpOp, ct: SSAValue) -> Rule:
+    """d y_i = sum_{j<=i} e**(x_j - y_i) dx_j: dx_j = e**(x_j - y_j) r_j, r_j = ct_j + e**(y_j - y_{j+1}) r_{j+1}. No exponent is positive.
+
+    The recurrence doubles its reach each step, as that of `cumprod_vjp`. Where all so far is -inf the derivative is 0.
+    """
+    if 0 in known_sizes(op, op.operand):
+        return (t.zeros(op.operand.type),)
+    lines = _Lines(t, op, ct)
+    y = _scan(t, nd.CumlogsumexpOp, lines.x, 1, False, False)
+    nothing = t.compare("eq", y, t.full_like(-math.inf, y))
+
+    def ahead(x: SSAValue, by: int, fill: float = 0.0) -> SSAValue:
+        return t.pad(x, fill, (0, -by), (0, by))
+
+    def weight(log: SSAValue) -> SSAValue:
+        return t.select(nothing, t.zeros(log.type), t.unary(ExpOp, log))
+
+    factor, r = weight(t.sub(y, ahead(y, 1, math.inf))), lines.ct
+    reach = 1
+    while reach < lines.n:
+        r = t.add(r, t.mul_strong(factor, ahead(r, reach)))
+        factor = t.mul_strong(factor, ahead(factor, reach))
+        reach *= 2
+    return (lines.back(t.mul_strong(weight(t.sub(lines.x, y)), r)),)
 
 
 def _extremum_vjp(direction: str) -> Any:

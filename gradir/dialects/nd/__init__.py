@@ -6,6 +6,7 @@ Signless integers are signed, `uiN` unsigned. Shapes of elementwise operands are
 from xdsl.ir import Dialect
 
 from gradir.dialects.nd import (
+    arrangement,
     complex as complex_parts,
     bits,
     composite,
@@ -27,7 +28,9 @@ from gradir.dialects.nd import (
     regions,
     shape,
     sorting,
+    statistics,
 )
+from gradir.dialects.nd.arrangement import OneHotOp, SplitOp
 from gradir.dialects.nd.base import NdOp, Sample, emit
 from gradir.dialects.nd.bits import BitcastConvertOp, NextAfterOp, ReducePrecisionOp
 from gradir.dialects.nd.comparison import ClampOp, CompareOp, Direction, DirectionAttr, SelectOp
@@ -44,7 +47,7 @@ from gradir.dialects.nd.composite import (
 from gradir.dialects.nd.contraction import DotGeneralOp
 from gradir.dialects.nd.convolution import ConvGeneralOp, ReduceWindowOp, SelectAndScatterOp, WindowKind, WindowKindAttr
 from gradir.dialects.nd.creation import BindOp, ConstantOp, EmptyOp, IotaOp, SymbolOp
-from gradir.dialects.nd.cumulative import CummaxOp, CumminOp, CumprodOp, CumsumOp, Cumulative
+from gradir.dialects.nd.cumulative import CumlogsumexpOp, CummaxOp, CumminOp, CumprodOp, CumsumOp, Cumulative
 from gradir.dialects.nd.effects import AssertOp, OptimizationBarrierOp
 from gradir.dialects.nd.elementwise import (
     AbsOp,
@@ -131,6 +134,7 @@ from gradir.dialects.nd.regions import RegionOp, YieldOp
 from gradir.dialects.nd.resource import ResourceAttr, ResourceStorage
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, DimOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
 from gradir.dialects.nd.sorting import SortOp, TopKOp
+from gradir.dialects.nd.statistics import NormOp, VarianceOp
 
 FAMILIES = {
     "elementwise": elementwise.OPS,
@@ -147,6 +151,8 @@ FAMILIES = {
     "creation": creation.OPS,
     "composite": composite.OPS,
     "sorting": sorting.OPS,
+    "statistics": statistics.OPS,
+    "arrangement": arrangement.OPS,
     "region_reduction": region_reduction.OPS,
     "regions": regions.OPS,
     "effects": effects.OPS,
@@ -200,6 +206,7 @@ __all__ = [
     "CosOp",
     "CoshOp",
     "CrossEntropyOp",
+    "CumlogsumexpOp",
     "CummaxOp",
     "CumminOp",
     "CumprodOp",
@@ -249,7 +256,9 @@ __all__ = [
     "NdOp",
     "NegOp",
     "NextAfterOp",
+    "NormOp",
     "NotOp",
+    "OneHotOp",
     "OptimizationBarrierOp",
     "OrOp",
     "PadOp",
@@ -297,6 +306,7 @@ __all__ = [
     "SliceOp",
     "SoftmaxOp",
     "SortOp",
+    "SplitOp",
     "SqrtOp",
     "SubOp",
     "SvdOp",
@@ -311,6 +321,7 @@ __all__ = [
     "TruncOp",
     "Unary",
     "UpdateAtOp",
+    "VarianceOp",
     "WindowKind",
     "WindowKindAttr",
     "XorOp",

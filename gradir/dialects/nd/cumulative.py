@@ -86,4 +86,15 @@ class CumminOp(Cumulative):
     name = "nd.cummin"
 
 
-OPS: tuple[type[Cumulative], ...] = (CumsumOp, CumprodOp, CummaxOp, CumminOp)
+@irdl_op_definition
+class CumlogsumexpOp(Cumulative):
+    """`result[i] = ln(sum over j <= i of e**operand[j])`, floats only, in f64 and rounded for each element; the identity is -inf.
+
+    Finite wherever the exact result is in range; NaN wins, then +inf. JAX: lax.cumlogsumexp. torch: logcumsumexp.
+    """
+
+    name = "nd.cumlogsumexp"
+    ELEMENTS: ClassVar[str] = "float"
+
+
+OPS: tuple[type[Cumulative], ...] = (CumsumOp, CumprodOp, CummaxOp, CumminOp, CumlogsumexpOp)

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.nd import cumulative as nd
 from gradir.dialects.types import element_of, is_unsigned, shape_of
-from gradir.dialects.upstream import arith
+from gradir.dialects.upstream import arith, math
 from gradir.lowering.convert_nd_to_linalg.elements import greatest, least
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.reduction import accumulator_type
@@ -18,11 +18,25 @@ from gradir.lowering.convert_nd_to_linalg.scalars import Body, Scalars, float_op
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
 from gradir.lowering.convert_nd_to_linalg.views import View
 
+
+def _log_add(s: Scalars, x: SSAValue, y: SSAValue) -> SSAValue:
+    """ln(e**x + e**y) = m + log1p(e**-|x - y|), m the greater; an infinite m is the result."""
+    top = s.f(arith.MaximumfOp, x, y)
+    more = s.f(math.Log1pOp, s.f(math.ExpOp, s.f(arith.NegfOp, s.f(math.AbsFOp, s.f(arith.SubfOp, x, y)))))
+    infinite = s.cmpf("oeq", s.f(math.AbsFOp, top), s.like(float("inf"), top))
+    return s.select(infinite, top, s.f(arith.AddfOp, top, more))
+
+
+def _no_integers(_: Scalars, *__: SSAValue) -> SSAValue:
+    raise AssertionError("the verifier lets only floats through")
+
+
 Identity = Callable[[Attribute, bool], float]
 JOINS: dict[type[Operation], tuple[Body, Body, Identity]] = {
     nd.CumsumOp: (float_op(arith.AddfOp), integer_op(arith.AddiOp), lambda _element, _unsigned: 0),
     nd.CumprodOp: (float_op(arith.MulfOp), integer_op(arith.MuliOp), lambda _element, _unsigned: 1),
     nd.CummaxOp: (float_op(arith.MaximumfOp), integer_op(arith.MaxSIOp, arith.MaxUIOp), least),
+    nd.CumlogsumexpOp: (_log_add, _no_integers, least),
     nd.CumminOp: (float_op(arith.MinimumfOp), integer_op(arith.MinSIOp, arith.MinUIOp), greatest),
 }
 """Op -> how floats and integers join, and from what they start."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradir.dialects.nd.meaning import (
+    arrangement,
     complex as complex_numbers,
     bits,
     composite,
@@ -30,6 +31,7 @@ from gradir.dialects.nd.meaning import (
     region_reduction,
     shape,
     sorting,
+    statistics,
 )
 from gradir.dialects.types import element_of, numpy_dtype
 
@@ -54,6 +56,8 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **composite.EVALUATE,
     **random.EVALUATE,
     **sorting.EVALUATE,
+    **statistics.EVALUATE,
+    **arrangement.EVALUATE,
     **region_reduction.EVALUATE,
     **linalg.EVALUATE,
     **fourier.EVALUATE,

@@ -35,9 +35,15 @@ def _constant(value: int) -> Identity:
     return lambda dtype: dtype.type(value)
 
 
+def _log_add(total: Array, x: Array) -> Array:
+    """ln(e**total + e**x)"""
+    return np.asarray(np.logaddexp(total, x))
+
+
 EVALUATE: dict[str, Callable[..., Any]] = {
     "nd.cumsum": scan(lambda total, x: np.asarray(total + x), _constant(0)),
     "nd.cumprod": scan(lambda total, x: np.asarray(total * x), _constant(1)),
     "nd.cummax": scan(lambda total, x: max_(None, total, x), least),
+    "nd.cumlogsumexp": scan(_log_add, lambda dtype: dtype.type(-np.inf)),
     "nd.cummin": scan(lambda total, x: min_(None, total, x), greatest),
 }
