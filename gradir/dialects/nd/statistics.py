@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from xdsl.ir import SSAValue
@@ -12,7 +13,7 @@ from gradir.dialects.nd.base import I64, I64_ARRAY, TENSOR, emit, new
 from gradir.dialects.nd.checks import check_dims, check_element, check_same_element, check_shape
 from gradir.dialects.nd.comparison import CompareOp
 from gradir.dialects.nd.composite import Composite
-from gradir.dialects.nd.elementwise import AndOp, IsFiniteOp
+from gradir.dialects.nd.elementwise import AbsOp, AndOp, IsFiniteOp
 from gradir.dialects.nd.expansion import Expansion
 from gradir.dialects.text import Clause
 from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, shape_of, tensor
@@ -33,6 +34,12 @@ class OverDims(Composite):
         check_dims(self, "dims", dims, len(shape_of(operand)))
         check_same_element(self, "result", result, "operand", operand)
         check_shape(self, _rest(operand, dims), result)
+
+
+def _count(e: Expansion, x: SSAValue, dims: Sequence[int], like: SSAValue) -> SSAValue:
+    """How many elements `x` has along `dims`, in the shape of `like`."""
+    sizes = [n for d in dims if isinstance(n := shape_of(x)[d], int)]
+    return e.fill(float(prod(sizes)), like) if len(sizes) == len(dims) else e.sum(e.fill(1.0, x), dims)
 
 
 def _rest(operand: SSAValue, dims: Sequence[int]) -> list[Dim]:
@@ -71,7 +78,7 @@ class VarianceOp(OverDims):
         x, dims = e.widen(operands[0]), self.numbers("dims")
         least = e.constant_in_ad(e.reduce_min(x, dims))  # the result does not depend on what all are shifted by
         shifted = e.sub(x, e.spread(least, x, dims))
-        count = e.count(x, dims, least)
+        count = _count(e, x, dims, least)
         centred = e.sub(shifted, e.spread(e.div(e.sum(shifted, dims), count), x, dims))
         squares = e.sum(e.mul(centred, centred), dims)
         return [e.narrow(e.div(squares, e.sub(count, float(self.number("correction")))), self.result.type)]
@@ -102,7 +109,7 @@ class NormOp(OverDims):
     def decompose(self, builder: Builder, operands: Sequence[SSAValue]) -> list[SSAValue]:
         e = Expansion(builder)
         x, dims = e.widen(operands[0]), self.numbers("dims")
-        top = e.constant_in_ad(e.reduce_max(e.abs(x), dims))
+        top = e.constant_in_ad(e.reduce_max(emit(builder, AbsOp.make(x)), dims))
         positive = emit(builder, CompareOp.make("gt", top, e.fill(0.0, top)))
         useful = emit(builder, AndOp.make(positive, emit(builder, IsFiniteOp.make(top))))
         scale = e.select(useful, top, 1.0)
