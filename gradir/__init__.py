@@ -19,6 +19,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "arrays": ("Array",),
     _PYTHON + "control": ("cond", "switch", "fori_loop", "while_loop", "scan"),
     _PYTHON + "pytrees": ("tree_map",),
+    _PYTHON + "library": ("register_custom_call", "custom_call"),
     _PYTHON + "dtypes": (
         "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
         "complex64", "complex128",
@@ -64,7 +65,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         if name in ("runtime", "reference"):
             return import_module(f"gradir.{name}")
-        if name == "random":
+        if name in ("random", "linalg", "fft"):
             return import_module(_PYTHON + name)
         raise AttributeError(f"module 'gradir' has no attribute {name!r}")
     value = getattr(import_module(home), name)

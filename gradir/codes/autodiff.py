@@ -60,4 +60,11 @@ AUTODIFF: dict[str, Code] = {
         cause="full factors where reduced ones do, or complex matrices.",
         next_step="ask for reduced factors (`full_matrices=False`), factor the transpose, or cut the path with `ad.stop_gradient`.",
     ),
+    "AD011": autodiff(
+        "derivative rule of a function gives wrong cotangents",
+        meaning="The rule that was registered with a function (`vjp=`) returned another number of cotangents than the function has inputs, or "
+        "cotangents of other shapes or types.",
+        cause="a missing sum over a broadcast dimension, or one value in place of a list.",
+        next_step="return one array of the input's type, or None, per input, in order.",
+    ),
 }

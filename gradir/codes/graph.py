@@ -243,6 +243,12 @@ GRAPH: dict[str, Code] = {
         cause="a key of another library, a seed with a fraction, or a shape that does not fit the logits.",
         next_step="make keys with `gradir.random.key` and `gradir.random.split`, and compare with what the message expects.",
     ),
+    "GR117": graph(
+        "wrong custom call",
+        meaning="A function is registered or called by name (`gradir.register_custom_call`, `gradir.custom_call`) in a way that cannot work.",
+        cause="an unknown name, no function, operands that the shape rule refuses, or a configuration that is no text or number.",
+        next_step="compare expected and found; arrays are operands, everything else is configuration.",
+    ),
     "GR120": graph(
         "no counterpart of an imported op",
         meaning="The program in another format holds ops, types or attributes that level 1 cannot express yet; `found` lists all of them.",

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms over the last `dims` dimensions; the dimensions before them are a batch. Elements of f32 and f64, by a library.
+"""Discrete Fourier transforms over the last `dims` dimensions; the dimensions before them are a batch. f32 and f64, by a library.
 
 Forward transforms are not scaled, inverse ones divide by the number of points. Meaning: docs/numerics.md, row "fft".
 """
@@ -61,14 +61,14 @@ class Fourier(NdOp):
 
 @irdl_op_definition
 class FftOp(Fourier):
-    """`result[k] = sum over n of operand[n] e^(-2 pi i k n / N)`, along each of the last dimensions. StableHLO: fft FFT. numpy: fft.fftn."""
+    """`result[k] = sum over n of operand[n] e^(-2 pi i k n / N)` along each of the last dimensions. StableHLO: fft FFT. numpy: fftn."""
 
     name = "nd.fft"
 
 
 @irdl_op_definition
 class IfftOp(Fourier):
-    """`result[n] = 1/N sum over k of operand[k] e^(2 pi i k n / N)`, along each of the last dimensions. StableHLO: fft IFFT. numpy: fft.ifftn."""
+    """`result[n] = 1/N sum over k of operand[k] e^(2 pi i k n / N)` along each of the last dimensions. StableHLO: fft IFFT. numpy: ifftn."""
 
     name = "nd.ifft"
 

@@ -91,11 +91,15 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What callers of a kernel rely on: (operand, result) pairs that may share memory, destinations whose old elements are read."""
+    """What callers of a kernel rely on: (operand, result) pairs that may share memory, destinations whose old elements are read.
+
+    `contiguous`: it takes whole buffers only, no slices with gaps: functions of libraries.
+    """
 
     results: int
     in_place: frozenset[tuple[int, int]]
     updates: frozenset[int]
+    contiguous: bool = False
 
 
 class Contents:

@@ -207,6 +207,8 @@ class Emitter(Memory):
         facts = self.contents.kernels[name]
         first = len(op.operands) - facts.results
         inputs = [self.at(v) if isinstance(v.type, TensorType) else self.scalar(v) for v in op.operands[:first]]
+        if facts.contiguous:
+            inputs = [self.without_gaps(v) for v in inputs]
         for k, (value, result) in enumerate(zip(op.operands[first:], op.results)):
             if k in facts.updates:
                 self.deliver(value, self.contents.content(result))

@@ -11,7 +11,7 @@ from bisect import insort
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from gradir.dialects.upstream import tensor
+from gradir.dialects.upstream import func, tensor
 from gradir.lowering.bufferize.buffers import Buffer, Part, Slot, overlapping, start_of
 from gradir.lowering.bufferize.contents import Content
 from gradir.lowering.bufferize.ownership import CHAIN, Ownership
@@ -43,6 +43,8 @@ class Forwarding:
         assert block is not None
         if any(self._time.lift(op, block) is None for op in inner.definitions()):
             return False
+        if any(self._writes_whole_buffers(op) for op in inner.definitions()):
+            return False
         events = inner.events()
         place = self._time.common_block(events)
         first = min((op for e in events if (op := self._time.lift(e, place)) is not None), key=self._time.start.__getitem__)
@@ -60,6 +62,13 @@ class Forwarding:
         host.longest_part = max(host.longest_part, part.end - part.start)
         host.hosted.append(inner)
         return True
+
+    def _writes_whole_buffers(self, op: Operation) -> bool:
+        """Is `op` a call of a library, which leaves no gaps between the rows of what it writes?"""
+        if not isinstance(op, func.CallOp):
+            return False
+        facts = self._contents.kernels.get(op.callee.root_reference.data)
+        return facts is not None and facts.contiguous
 
     def _untouched(self, insert: tensor.InsertSliceOp, host: Buffer, part: Part, at: int) -> bool:
         """Is the slice neither read nor written by others from the first write of the source to the insert at `at`?"""

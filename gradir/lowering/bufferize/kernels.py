@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, Region
 
+from gradir.dialects.kernel import LIBRARY_ATTRIBUTE
 from gradir.dialects.upstream import func, memref
 from gradir.ir.builder import new_function
 from gradir.lowering.bufferize.contents import Contents, KernelFacts
@@ -73,7 +74,7 @@ def read_kernel(function: func.FuncOp) -> Kernel:
     """The analysis of a kernel in destination-passing style: its last arguments are the destinations of its results."""
     results = len(function.function_type.outputs.data)
     if function.body.first_block is None:
-        return Kernel(function, KernelFacts(results, frozenset(), frozenset()), None)
+        return Kernel(function, KernelFacts(results, frozenset(), frozenset(), LIBRARY_ATTRIBUTE in function.attributes), None)
     contents = Contents(function, {}, destinations=results)
     updates = frozenset(k for k, output in enumerate(contents.outputs) if output.reads)
     return Kernel(function, KernelFacts(results, in_place_pairs(function, results), updates), contents)

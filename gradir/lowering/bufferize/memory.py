@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, LocationAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    LocationAttr,
+    MemRefType,
+    StridedLayoutAttr,
+    TensorType,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.types import i64_array, ints, reassociation
@@ -18,7 +29,17 @@ from gradir.dialects.upstream import arith, func, memref, tensor
 from gradir.ir.builder import Builder
 from gradir.lowering.bufferize.buffers import Buffer, Rotation, Slot
 from gradir.lowering.bufferize.contents import Content
-from gradir.lowering.bufferize.layouts import MemRef, collapsed_type, expanded_type, layout_of, memref_of, strided, subview_type, type_of
+from gradir.lowering.bufferize.layouts import (
+    MemRef,
+    collapsed_type,
+    contiguous_strides,
+    expanded_type,
+    layout_of,
+    memref_of,
+    strided,
+    subview_type,
+    type_of,
+)
 from gradir.lowering.bufferize.loops import Carried
 from gradir.lowering.bufferize.places import Place, Places
 from gradir.lowering.bufferize.plan import Plan
@@ -251,6 +272,15 @@ class Memory:
         type_ = expanded_type(type_of(memory), groups, shape)
         properties = {"reassociation": reassociation(groups), "static_output_shape": i64_array(shape)}
         return self.view_of(memory, self.builder(memref.ExpandShapeOp, [memory, *sizes], [type_], properties))
+
+    def without_gaps(self, memory: SSAValue) -> SSAValue:
+        """`memory`, or a contiguous copy where it is not known to be so; scalars as they are."""
+        if not isinstance(memory.type, MemRefType):
+            return memory
+        type_ = type_of(memory)
+        strides = layout_of(type_)[0]
+        known = not isinstance(type_.layout, StridedLayoutAttr) or None not in strides
+        return memory if known and strides == contiguous_strides(type_.get_shape()) else self._compact(memory)
 
     def _compact(self, memory: SSAValue) -> SSAValue:
         """A contiguous copy that lasts as long as the current block."""
