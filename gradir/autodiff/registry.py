@@ -37,6 +37,7 @@ _FAMILIES = (
     "gather_scatter",
     "creation",
     "composite",
+    "activation",
     "sorting",
     "region_reduction",
     "effects",

@@ -39,16 +39,17 @@ class NdExpand(Pass):
             if isinstance(inner, StopGradientOp):
                 replace(inner, [inner.operand])
             elif isinstance(inner, Composite) and inner.name not in self.keep:
-                expand(inner)
+                expand(inner, self.keep)
             elif inner.name in rows:
                 choose_implementation(inner, target)
 
 
-def expand(op: Composite) -> None:
-    """Replace `op` by its decomposition, at its place and location."""
+def expand(op: Composite, keep: Sequence[str] = ()) -> None:
+    """Replace `op` by its decomposition, at its place and location; composites in it that are not kept are replaced too."""
     parts = Block()
     results = op.decompose(Builder(parts, op.location), op.operands)
     assert op.parent is not None, "composites stand in functions"
+    inner: list[Composite] = []
     for part in list(parts.ops):
         if isinstance(part, StopGradientOp):
             results = [part.operand if value is part.result else value for value in results]
@@ -56,7 +57,11 @@ def expand(op: Composite) -> None:
         else:
             part.detach()
             op.parent.insert_op_before(part, op)
+            if isinstance(part, Composite) and part.name not in keep:
+                inner.append(part)
     replace(op, results)
+    for part in inner:
+        expand(part, keep)
 
 
 def choose_implementation(op: Operation, target: TargetAttr) -> None:

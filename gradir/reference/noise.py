@@ -9,13 +9,14 @@ Results that are exact, whoever computes them, stay untouched: moved data, compa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
 
 from gradir.reference.machine import Value, implementation_of
+from gradir.reference.magnitudes import COMPOSITES
 from gradir.reference.scalars import rounded
 from gradir.reference.values import Partial
 
@@ -53,16 +54,7 @@ COMPLEX_ULPS: dict[str, float] = {
 """Elementwise ops on complex numbers: error of each part in units in the last place of the absolute value."""
 
 COMPOSITE_ULPS = 16.0
-
-_COMPOSITES: dict[str, Callable[[Array, Sequence[Array]], Any]] = {
-    "nd.softmax": lambda result, operands: np.abs(result) * (1 + _largest(operands[0])),
-    "nd.log_softmax": lambda result, operands: np.abs(result) + _largest(operands[0]),
-    "nd.logsumexp": lambda result, operands: np.abs(result) + _largest(operands[0]),
-    "nd.cross_entropy": lambda result, operands: np.abs(result) + _largest(operands[0]),
-    "nd.layer_norm": lambda result, operands: np.abs(result) + _largest(result),
-    "nd.gelu": lambda result, operands: np.abs(operands[0]),
-}
-"""Composites: magnitude to which `COMPOSITE_ULPS` applies."""
+"""Composites: error in units of the magnitudes of `magnitudes`."""
 
 BACKWARD_STABLE = frozenset(f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "ifft", "rfft", "irfft", "custom_call"))
 """Algorithms whose result is exact for operands close by: their error is that of operands moved by rounding (J. Wilkinson)."""
@@ -71,11 +63,6 @@ _SUMS = {
     *("nd.reduce_sum", "nd.dot_general", "nd.conv_general", "nd.reduce_window", "nd.select_and_scatter", "nd.scatter_add"),
     *("vector.reduction", "vector.multi_reduction", "vector.contract"),
 }
-
-
-def _largest(array: Array) -> float:
-    finite = array[np.isfinite(array)]
-    return float(np.max(np.abs(finite), initial=0.0))
 
 
 def unit(dtype: np.dtype[Any]) -> float:
@@ -111,20 +98,26 @@ class Noise:
     def __call__(self, op: Operation, operands: Sequence[Value], results: Sequence[Value]) -> Sequence[Value]:
         if op.name in BACKWARD_STABLE:
             return self.of_moved_operands(op, operands, results)
+        if len(results) > 1 and op.name in COMPOSITES:
+            return tuple(self.of_result(op, k, operands, result) for k, result in enumerate(results))
         if len(results) != 1 or isinstance(results[0], Partial) or not isinstance(results[0], np.ndarray | np.generic):
             return results
-        result = np.asarray(results[0])
+        return (self.of_result(op, 0, operands, results[0]),)
+
+    def of_result(self, op: Operation, number: int, operands: Sequence[Value], value: Value) -> Value:
+        """One result moved within its bound."""
+        result = np.asarray(value)
         if not is_float(result):
-            return results
-        bound = self.bound(op, operands, result)
+            return value
+        bound = self.bound(op, operands, result, number)
         if bound is None:
-            return results
+            return value
         if result.dtype.kind == "c":
-            return (self.moved_complex(result, bound),)
+            return self.moved_complex(result, bound)
         sign = self.rng.choice([-1.0, 1.0], result.shape) * self.rng.uniform(0.5, 1.0, result.shape)
         exact = result.astype(np.float64)
         moved = np.where(np.isfinite(exact), exact + sign * bound, exact)
-        return (np.asarray(rounded(moved, result.dtype)).reshape(result.shape)[()],)
+        return np.asarray(rounded(moved, result.dtype)).reshape(result.shape)[()]
 
     def of_moved_operands(self, op: Any, operands: Sequence[Value], results: Sequence[Value]) -> Sequence[Value]:
         """What the op gives on operands that are moved by a few units of their largest element; where that changes a choice (a pivot),
@@ -159,15 +152,16 @@ class Noise:
             part[...] = np.where(np.isfinite(part), part + share * bound[..., k], part)
         return moved[()]
 
-    def bound(self, op: Operation, operands: Sequence[Value], result: Array) -> Array | None:
-        """Absolute error bound per element (and part), None where the op does not round."""
+    def bound(self, op: Operation, operands: Sequence[Value], result: Array, number: int = 0) -> Array | None:
+        """Absolute error bound per element (and part) of result `number`, None where the op does not round."""
         arrays = [np.asarray(value) for value in operands if isinstance(value, np.ndarray | np.generic)]
         if len(arrays) != len(operands):
             return None
         if any(array.dtype.kind == "c" for array in (result, *arrays)):
             return complex_bound(op, arrays, result)
-        if (magnitude := _COMPOSITES.get(op.name)) is not None:
-            return COMPOSITE_ULPS * unit(result.dtype) * np.asarray(magnitude(result.astype(np.float64), [_wide(a) for a in arrays]))
+        if (magnitude := COMPOSITES.get(op.name)) is not None:
+            size = magnitude(op, number, result.astype(np.float64), [_wide(a) for a in arrays])
+            return np.broadcast_to(COMPOSITE_ULPS * unit(result.dtype) * np.asarray(size), result.shape)
         if op.name in _SUMS:
             return _sum_bound(op, arrays, result)
         if op.name in ("arith.addf", "arith.mulf") and arrays[1].size > result.size:

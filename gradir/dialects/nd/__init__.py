@@ -6,6 +6,8 @@ Signless integers are signed, `uiN` unsigned. Shapes of elementwise operands are
 from xdsl.ir import Dialect
 
 from gradir.dialects.nd import (
+    activation,
+    attention,
     arrangement,
     complex as complex_parts,
     bits,
@@ -22,6 +24,7 @@ from gradir.dialects.nd import (
     library,
     linalg,
     mathematics,
+    normalization,
     random,
     reduction,
     region_reduction,
@@ -31,6 +34,8 @@ from gradir.dialects.nd import (
     statistics,
 )
 from gradir.dialects.nd.arrangement import OneHotOp, SplitOp
+from gradir.dialects.nd.activation import SiluOp, SoftplusOp
+from gradir.dialects.nd.attention import AttentionOp
 from gradir.dialects.nd.base import NdOp, Sample, emit
 from gradir.dialects.nd.bits import BitcastConvertOp, NextAfterOp, ReducePrecisionOp
 from gradir.dialects.nd.comparison import ClampOp, CompareOp, Direction, DirectionAttr, SelectOp
@@ -117,6 +122,7 @@ from gradir.dialects.nd.mathematics import (
     TanOp,
     TruncOp,
 )
+from gradir.dialects.nd.normalization import BatchNormInferOp, BatchNormTrainOp, GroupNormOp, RmsNormOp
 from gradir.dialects.nd.random import Philox4x32Op, RandomBitsOp, Threefry2x32Op
 from gradir.dialects.nd.reduction import (
     ArgmaxOp,
@@ -150,6 +156,9 @@ FAMILIES = {
     "gather_scatter": gather_scatter.OPS,
     "creation": creation.OPS,
     "composite": composite.OPS,
+    "activation": activation.OPS,
+    "normalization": normalization.OPS,
+    "attention": attention.OPS,
     "sorting": sorting.OPS,
     "statistics": statistics.OPS,
     "arrangement": arrangement.OPS,
@@ -182,6 +191,9 @@ __all__ = [
     "Atan2Op",
     "AtanOp",
     "AtanhOp",
+    "AttentionOp",
+    "BatchNormInferOp",
+    "BatchNormTrainOp",
     "Binary",
     "BindOp",
     "BitcastConvertOp",
@@ -235,6 +247,7 @@ __all__ = [
     "GeluOp",
     "IfftOp",
     "ImagOp",
+    "GroupNormOp",
     "IndexAtOp",
     "IotaOp",
     "IrfftOp",
@@ -288,6 +301,7 @@ __all__ = [
     "ResourceStorage",
     "ReverseOp",
     "RfftOp",
+    "RmsNormOp",
     "RoundAwayOp",
     "RoundEvenOp",
     "RsqrtOp",
@@ -301,12 +315,14 @@ __all__ = [
     "ShrSOp",
     "ShrUOp",
     "SignOp",
+    "SiluOp",
     "SinOp",
     "SinhOp",
     "SliceOp",
     "SoftmaxOp",
     "SortOp",
     "SplitOp",
+    "SoftplusOp",
     "SqrtOp",
     "SubOp",
     "SvdOp",

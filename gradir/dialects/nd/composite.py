@@ -192,21 +192,7 @@ class LayerNormOp(Composite):
         e = Expansion(builder)
         x, scale, bias = (e.widen(value) for value in operands)
         last = rank_of(x) - 1
-        dims, size = (last,), shape_of(x)[last]
-        assert isinstance(size, int), "verified"
-        # h = (x - top) / 2 cannot overflow, z = h / s lies in [-1, 0]
-        # the result does not depend on top and s, so no derivative runs through them
-        top = e.constant_in_ad(e.reduce_max(x, dims))
-        least = e.constant_in_ad(e.reduce_min(x, dims))
-        h = e.sub(e.mul(x, 0.5), e.spread(e.mul(top, 0.5), x, dims))
-        floor = max(self.epsilon**0.5 / 2, e.tiny(x))
-        s = e.max(e.sub(e.mul(top, 0.5), e.mul(least, 0.5)), floor)
-        z = e.div(h, e.spread(s, x, dims))
-        centred = e.sub(z, e.spread(e.div(e.sum(z, dims), size), x, dims))
-        variance = e.div(e.sum(e.mul(centred, centred), dims), size)
-        # (x - mean) / sqrt(var + eps) == centred / sqrt(variance + eps / (2 s)**2)
-        root = e.sqrt(e.max(e.add(variance, e.div(e.div(e.fill(self.epsilon / 4, s), s), s)), e.tiny(x)))
-        normal = e.div(centred, e.spread(root, x, dims))
+        normal, _, _ = e.standardized(x, (last,), self.epsilon)
         result = e.add(e.mul(normal, e.along(scale, x, last)), e.along(bias, x, last))
         return [e.narrow(result, self.result.type)]
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects.builtin import IntegerType, Signedness, f32, f64, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.ad import StopGradientOp
 from gradir.dialects.nd import elementwise as el
 from gradir.dialects.nd.base import emit
+from gradir.dialects.nd.contraction import DotGeneralOp
 from gradir.dialects.nd.creation import ConstantOp, IotaOp, SymbolOp
 from gradir.dialects.nd.reduction import ReduceMaxOp, ReduceMinOp, ReduceSumOp
-from gradir.dialects.nd.shape import BroadcastOp, ReshapeOp, SliceOp
+from gradir.dialects.nd.shape import BroadcastOp, DimOp, ReshapeOp, SliceOp, TransposeOp
 from gradir.dialects.types import Shape, element_of, shape_of, tensor
+from gradir.dialects.upstream.arith import IndexCastOp
+from gradir.dialects.upstream.tensor import FromElementsOp
 
 if TYPE_CHECKING:
     from gradir.ir.builder import Builder
@@ -33,6 +37,10 @@ class Expansion:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Append an op that a `make` gave; its result."""
+        return emit(self.builder, op)
 
     # types
     def widen(self, x: SSAValue) -> SSAValue:
@@ -78,6 +86,18 @@ class Expansion:
         piece = emit(self.builder, SliceOp.make(vector, (at,), (at + 1,)))
         return emit(self.builder, ReshapeOp.make(piece, ()))
 
+    def reshape(self, x: SSAValue, shape: Shape) -> SSAValue:
+        return emit(self.builder, ReshapeOp.make(x, shape))
+
+    def transpose(self, x: SSAValue, perm: Sequence[int]) -> SSAValue:
+        return emit(self.builder, TransposeOp.make(x, perm))
+
+    def not_after(self, like: SSAValue, inner: int, outer: int) -> SSAValue:
+        """`i[inner] <= i[outer]` at every position i of the shape of `like`."""
+        kind, sizes = tensor(i32, shape_of(like)), self.sizes(shape_of(like))
+        first, second = (emit(self.builder, IotaOp.make(kind, dim, sizes)) for dim in (inner, outer))
+        return emit(self.builder, el.CompareOp.make("le", first, second))
+
     # elementwise
     def _pair(self, x: Value, y: Value) -> tuple[SSAValue, SSAValue]:
         if isinstance(x, SSAValue):
@@ -109,6 +129,18 @@ class Expansion:
     def log(self, x: SSAValue) -> SSAValue:
         return emit(self.builder, el.LogOp.make(x))
 
+    def abs(self, x: SSAValue) -> SSAValue:
+        return emit(self.builder, el.AbsOp.make(x))
+
+    def neg(self, x: SSAValue) -> SSAValue:
+        return emit(self.builder, el.NegOp.make(x))
+
+    def log1p(self, x: SSAValue) -> SSAValue:
+        return emit(self.builder, el.Log1pOp.make(x))
+
+    def min(self, x: Value, y: Value) -> SSAValue:
+        return self._binary(el.MinOp, x, y)
+
     def sqrt(self, x: SSAValue) -> SSAValue:
         return emit(self.builder, el.SqrtOp.make(x))
 
@@ -134,7 +166,43 @@ class Expansion:
     def select(self, pred: SSAValue, on_true: SSAValue, on_false: Value) -> SSAValue:
         return emit(self.builder, el.SelectOp.make(pred, *self._pair(on_true, on_false)))
 
-    # reductions
+    # contractions and reductions
+    def dot(
+        self, x: SSAValue, y: SSAValue, *, batch: tuple[Sequence[int], Sequence[int]], contract: tuple[Sequence[int], Sequence[int]]
+    ) -> SSAValue:
+        """`nd.dot_general`: batch dimensions, what is left of x, what is left of y."""
+        return emit(self.builder, DotGeneralOp.make(x, y, *contract, *batch))
+
+    def count(self, x: SSAValue, dims: Sequence[int], like: SSAValue) -> SSAValue:
+        """How many elements `x` has along `dims`, as a tensor like `like`."""
+        shape = [shape_of(x)[d] for d in dims]
+        found = self.fill(prod(n for n in shape if isinstance(n, int)), like)
+        for d, n in zip(dims, shape):
+            if not isinstance(n, int):
+                size = self.builder(IndexCastOp, (emit(self.builder, DimOp.make(x, d)),), (i64,))
+                scalar = self.narrow(self.builder(FromElementsOp, (size,), (tensor(i64),)), tensor(element_of(like)))
+                found = self.mul(found, self.broadcast(scalar, (), shape_of(like)))
+        return found
+
+    def standardized(self, x: SSAValue, dims: Sequence[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """`(x - mean) / sqrt(var + epsilon)`, mean and (biased) variance over `dims`; of a constant group exactly 0."""
+        # h = (x - top) / 2 cannot overflow, z = h / s lies in [-1, 0]
+        # neither result depends on top and s, so no derivative runs through them
+        top = self.constant_in_ad(self.reduce_max(x, dims))
+        least = self.constant_in_ad(self.reduce_min(x, dims))
+        h = self.sub(self.mul(x, 0.5), self.spread(self.mul(top, 0.5), x, dims))
+        floor = max(epsilon**0.5 / 2, self.tiny(x))
+        s = self.max(self.sub(self.mul(top, 0.5), self.mul(least, 0.5)), floor)
+        z = self.div(h, self.spread(s, x, dims))
+        count = self.count(x, dims, s)
+        middle = self.div(self.sum(z, dims), count)
+        centred = self.sub(z, self.spread(middle, x, dims))
+        variance = self.div(self.sum(self.mul(centred, centred), dims), count)
+        # (x - mean) / sqrt(var + eps) == centred / sqrt(variance + eps / (2 s)**2)
+        root = self.sqrt(self.max(self.add(variance, self.div(self.div(self.fill(epsilon / 4, s), s), s)), self.tiny(x)))
+        mean = self.add(self.mul(self.mul(middle, s), 2.0), top)
+        return self.div(centred, self.spread(root, x, dims)), mean, self.mul(self.mul(self.mul(variance, s), s), 4.0)
+
     def sum(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
         return emit(self.builder, ReduceSumOp.make(x, dims))
 

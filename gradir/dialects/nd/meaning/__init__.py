@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradir.dialects.nd.meaning import (
+    activation,
+    attention,
     arrangement,
     complex as complex_numbers,
     bits,
@@ -26,6 +28,7 @@ from gradir.dialects.nd.meaning import (
     indexing,
     linalg,
     mathematics,
+    normalization,
     random,
     reduction,
     region_reduction,
@@ -54,6 +57,9 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **gather_scatter.EVALUATE,
     **creation.EVALUATE,
     **composite.EVALUATE,
+    **activation.EVALUATE,
+    **normalization.EVALUATE,
+    **attention.EVALUATE,
     **random.EVALUATE,
     **sorting.EVALUATE,
     **statistics.EVALUATE,
