@@ -14,7 +14,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "dims": ("Dim",),
     _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
     _PYTHON + "program": ("parse", "Program"),
-    _PYTHON + "transforms": ("grad", "value_and_grad", "vjp"),
+    _PYTHON + "transforms": ("grad", "jvp", "value_and_grad", "vjp"),
     _PYTHON + "eager": ("eager",),
     _PYTHON + "arrays": ("Array",),
     _PYTHON + "control": ("cond", "switch", "fori_loop", "while_loop", "scan"),

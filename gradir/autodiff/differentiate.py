@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from gradir.autodiff.forward.sweep import forward_function
 from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.tensors import is_differentiable
@@ -19,12 +20,12 @@ from gradir.dialects.types import is_float
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext, error_at
 
-REQUESTS = (ad.ValueAndGradOp, ad.GradOp, ad.VjpOp)
+REQUESTS = (ad.ValueAndGradOp, ad.GradOp, ad.VjpOp, ad.JvpOp)
 
 
 @dataclass(frozen=True)
 class Differentiate(Pass):
-    """Before: level 1, functions may hold `ad.value_and_grad`, `ad.grad`, `ad.vjp`. After: level 1 without them.
+    """Before: level 1, functions may hold `ad.value_and_grad`, `ad.grad`, `ad.vjp`, `ad.jvp`. After: level 1 without them.
 
     Each request is a call of a generated function that stands beside the one it differentiates, equal requests share it, and
     `ad.stop_gradient` is gone. Requests inside a callee are resolved before a request on it, so any order of derivative works.
@@ -77,7 +78,7 @@ class Resolver:
             return
         self.active.append(name)
         for op in list(function.walk()):
-            if isinstance(op, func.CallOp | ad.ValueAndGradOp | ad.GradOp | ad.VjpOp):
+            if isinstance(op, (func.CallOp, *REQUESTS)):
                 callee = self.program.functions.get(op.callee.string_value())
                 if callee is not None:
                     if isinstance(op, REQUESTS) and callee.sym_name.data in self.active:
@@ -95,7 +96,7 @@ class Resolver:
         self.active.pop()
         self.done.add(name)
 
-    def request(self, op: ad.ValueAndGradOp | ad.GradOp | ad.VjpOp) -> None:
+    def request(self, op: ad.Request) -> None:
         """Replace one request by a call."""
         primal = self.program.function(op.callee.string_value(), op)
         wrt = tuple(int(k) for k in op.wrt.get_values())
@@ -116,12 +117,14 @@ class Resolver:
                         primal, flags, tuple(k in seeds for k in range(len(kinds))), label, names=(f"{stem}.fwd", f"{stem}.bwd")
                     )
                     self._publish(f"{stem}.fwd", f"{stem}.bwd")
+            elif isinstance(op, ad.JvpOp):
+                self.made[key] = self._forward(primal, wrt, label)
             else:
                 values = isinstance(op, ad.ValueAndGradOp)
                 name = f"{stem}.grad_{self._count(stem)}"
                 self.made[key] = self.program.combined(primal, wrt, seeds=[0], given=False, name=name, request=label, keep_results=values)
         call = func.CallOp.create(
-            operands=list(op.operands),
+            operands=_operands(op, wrt),
             result_types=[r.type for r in op.results],
             properties={"callee": SymbolRefAttr(self.made[key])},
             location=op.location,
@@ -135,6 +138,11 @@ class Resolver:
         op.detach()
         op.erase()
 
+    def _forward(self, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> str:
+        flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
+        wanted = tuple(is_differentiable(kind) for kind in primal.function_type.outputs.data)
+        return forward_function(self.program, primal, flags, wanted, label)
+
     def _count(self, stem: str) -> int:
         return sum(1 for key in self.made if key[1] == stem)
 
@@ -143,7 +151,7 @@ class Resolver:
         for name in names:
             self.program.functions[name].properties.pop("sym_visibility", None)
 
-    def _check(self, op: ad.ValueAndGradOp | ad.GradOp | ad.VjpOp, primal: func.FuncOp, wrt: tuple[int, ...]) -> None:
+    def _check(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...]) -> None:
         inputs = primal.function_type.inputs.data
         kinds = primal.function_type.outputs.data
         for k in wrt:
@@ -161,7 +169,7 @@ class Resolver:
                     found=str(inputs[k]),
                     hint="leave it out of wrt: integer and boolean arguments pass through",
                 )
-        if isinstance(op, ad.VjpOp):
+        if isinstance(op, ad.VjpOp | ad.JvpOp):
             return
         kind = kinds[0] if kinds else None
         if not isinstance(kind, TensorType) or not is_float(kind.element_type) or kind.get_shape() != ():
@@ -174,6 +182,15 @@ class Resolver:
                 found=str(kind) if kind is not None else "no result",
                 hint="reduce it to a scalar, or ask for ad.vjp with a cotangent",
             )
+
+
+def _operands(op: ad.Request, wrt: tuple[int, ...]) -> list[SSAValue]:
+    """Operands of the call: tangents go in the order of the arguments."""
+    if not isinstance(op, ad.JvpOp):
+        return list(op.operands)
+    count = len(op.operands) - len(wrt)
+    tangents = dict(zip(wrt, op.operands[count:]))
+    return [*op.operands[:count], *(tangents[k] for k in sorted(wrt))]
 
 
 def _weaken(module: ModuleOp, before: set[int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -19,7 +19,12 @@ tuple of their cotangents, None where nothing arrived.
 None means "no derivative"; a callable is built only if that operand is active.
 """
 
+JvpRule: TypeAlias = "Callable[[TensorBuilder, Any, Mapping[int, SSAValue]], Sequence[SSAValue | None]]"
+"""`rule(t, op, tangents)`: the tangent of each result of `op` from those of its operands by position; None for one that is zero."""
+
 VJP: dict[type[Operation], VjpRule] = {}
+JVP: dict[type[Operation], JvpRule] = {}
+"""Forward rules. An op without one goes forward by its reverse rule, transposed."""
 SKIPPED: dict[type[Operation], str] = {}
 """Ops without a derivative by meaning (integer results, piecewise constant), with the reason."""
 
@@ -53,6 +58,16 @@ def vjp(kind: type[Operation]) -> Callable[[VjpRule], VjpRule]:
 
     def register(rule: VjpRule) -> VjpRule:
         VJP[kind] = rule
+        return rule
+
+    return register
+
+
+def jvp(kind: type[Operation]) -> Callable[[JvpRule], JvpRule]:
+    """Register a forward rule of `kind`: for an op whose reverse rule has no cheap transpose."""
+
+    def register(rule: JvpRule) -> JvpRule:
+        JVP[kind] = rule
         return rule
 
     return register

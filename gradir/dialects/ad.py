@@ -185,6 +185,22 @@ class VjpOp(Request):
 
 
 @irdl_op_definition
+class JvpOp(Request):
+    """`results = f(primals)..., sum over w in wrt of d f[r] / d primals[w] * tangent[w] for every float result r`.
+
+    args are the primals, then one tangent per position in `wrt`, in its order.
+    """
+
+    name = "ad.jvp"
+
+    def expected_args(self, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> list[Attribute]:
+        return [*inputs, *(inputs[w] for w in self.wrt_positions)]
+
+    def expected_results(self, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> list[Attribute]:
+        return [*outputs, *(kind for kind in outputs if isinstance(kind, TensorType) and is_float(element_of(kind)))]
+
+
+@irdl_op_definition
 class StopGradientOp(IRDLOperation):
     """`result = operand`, with derivative 0. JAX: lax.stop_gradient. torch: detach."""
 
@@ -224,4 +240,4 @@ class StopGradientOp(IRDLOperation):
         return operand
 
 
-Ad = Dialect("ad", [GradOp, ValueAndGradOp, VjpOp, StopGradientOp], [])
+Ad = Dialect("ad", [GradOp, ValueAndGradOp, VjpOp, JvpOp, StopGradientOp], [])

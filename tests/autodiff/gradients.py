@@ -46,6 +46,21 @@ def with_vjp(text: str, wrt: Sequence[int]) -> ModuleOp:
     return module
 
 
+def with_both_modes(text: str, wrt: Sequence[int]) -> ModuleOp:
+    """The module with public `@vjp` as in `with_vjp`, and `@jvp(args, tangents of wrt) -> (results, tangents of float results)`."""
+    module = with_vjp(text, wrt)
+    (f,) = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "f"]
+    inputs, outputs = f.function_type.inputs.data, f.function_type.outputs.data
+    block = Block(arg_types=[*inputs, *(inputs[k] for k in wrt)])
+    op = ad.JvpOp.make("f", list(block.args), wrt, outputs)
+    block.add_op(op)
+    Builder(block).op(ReturnOp, list(op.results))
+    module.body.block.add_op(new_function("jvp", block, [r.type for r in op.results]))
+    Differentiate().apply(module, PassContext())
+    verify_module(module)
+    return module
+
+
 def reverse(text: str, inputs: Sequence[Array], cts: Sequence[Array], wrt: Sequence[int]) -> list[Array]:
     """Cotangents of the arguments in `wrt`."""
     module = with_vjp(text, wrt)

@@ -40,6 +40,10 @@ class Program:
     pairs: dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair] = field(
         default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair]
     )
+    tangents: dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], str] = field(
+        default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], str]
+    )
+    """Forward-mode functions by callee, active arguments, wanted results."""
     pending: list[str] = field(default_factory=list[str])
     """Callees being split, outermost first: meeting one again is recursion."""
 
@@ -96,7 +100,15 @@ class Program:
         request: str,
         keep_results: bool = True,
     ) -> str:
-        """Results of `primal`, then the cotangents of the arguments in `wrt`.
+        """The function of `reversed_block`, beside `primal`."""
+        block, outputs = self.reversed_block(primal, wrt, seeds=seeds, given=given, request=request, keep_results=keep_results)
+        new = new_function(self.fresh_name(name), block, [v.type for v in outputs], private=True, loc=primal.location)
+        return self.insert(new, primal)
+
+    def reversed_block(
+        self, primal: func.FuncOp, wrt: Sequence[int], *, seeds: Sequence[int], given: bool, request: str, keep_results: bool = True
+    ) -> tuple[Block, list[SSAValue]]:
+        """A block that returns the results of `primal`, then the cotangents of the arguments in `wrt`; what it returns.
 
         `seeds` are the results that carry a cotangent: 1 each, or (`given`) one more argument per result.
         """
@@ -118,8 +130,7 @@ class Program:
         gradients = [cts.get_or_zeros(block.args[k]) for k in wrt]
         outputs = [*(results if keep_results else []), *gradients]
         cts.builder.op(func.ReturnOp, outputs)
-        new = new_function(self.fresh_name(name), block, [v.type for v in outputs], private=True, loc=primal.location)
-        return self.insert(new, primal)
+        return block, outputs
 
     def split(
         self,

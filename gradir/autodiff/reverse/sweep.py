@@ -88,18 +88,7 @@ class Sweep:
 
     def rule(self, op: Operation) -> VjpRule:
         """The rule of an active op; a missing one is an error, never a zero."""
-        found = VJP.get(type(op))
-        if found is None:
-            raise error_at(
-                op,
-                "no derivative rule for this op, and it lies on an active path",
-                part="autodiff",
-                code="AD001",
-                expected="a rule registered with gradir.autodiff.registry.vjp, or skip(op, reason)",
-                found=f"none, while resolving {self.unit.request}",
-                hint="register a rule, or cut the path with ad.stop_gradient",
-            )
-        return found
+        return rule_of(op, self.unit.request)
 
     def copy(self, op: Operation) -> Operation:
         """Clone `op` with its regions under the value map."""
@@ -141,6 +130,22 @@ class Sweep:
                     self.unit.active.update(r for r in new.results if is_differentiable(r.type))
                     self.record(new, self.rule(new))
             new = new.next_op
+
+
+def rule_of(op: Operation, request: str) -> VjpRule:
+    """The reverse rule of an op on an active path. Error AD001 if it has none."""
+    found = VJP.get(type(op))
+    if found is None:
+        raise error_at(
+            op,
+            "no derivative rule for this op, and it lies on an active path",
+            part="autodiff",
+            code="AD001",
+            expected="a rule registered with gradir.autodiff.registry.vjp, or skip(op, reason)",
+            found=f"none, while resolving {request}",
+            hint="register a rule, or cut the path with ad.stop_gradient",
+        )
+    return found
 
 
 def _is_effect(op: Operation) -> bool:

@@ -15,9 +15,10 @@ from xdsl.ir import Block
 from gradir.dialects.upstream import func
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.functions import trace_function
-from gradir.frontends.python.pytrees import flatten, unflatten
+from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.pytrees import Structure, flatten, unflatten
 from gradir.frontends.python.trace import STATE, FunctionTrace, ModuleTrace, current, into, python_location, ssa
-from gradir.frontends.python.transforms import differentiated_arguments, request
+from gradir.frontends.python.transforms import differentiated_arguments, jvp_request, request
 from gradir.ir.builder import new_function
 
 
@@ -35,22 +36,49 @@ def eager_value_and_grad(function: Callable[..., Any], argnums: int | tuple[int,
     """Value and gradients of `function` at concrete arguments; its Python branches may depend on values."""
     with into(None, None):
         leaves, structure, wrt, grad_structure = differentiated_arguments(function, argnums, args)
+    structures: list[Structure] = []
+
+    def build(outer: FunctionTrace, inputs: list[Array]) -> list[Array]:
+        traced = trace_function(outer.module, function, inputs, structure, parent=outer, recording=True, scalar_first=True, has_aux=has_aux)
+        structures.append(traced.structure)
+        return request(traced, inputs, wrt)
+
+    arrays = _evaluated(leaves, build)
+    (results,) = structures
+    return unflatten(results, arrays[: results.leaves]), unflatten(grad_structure, arrays[results.leaves :])
+
+
+def eager_jvp(function: Callable[..., Any], flat: list[Any], structure: Structure) -> tuple[Any, Any]:
+    """`jvp` at concrete primals and tangents (`flat`: one after the other)."""
+    with into(None, None):
+        leaves = [as_array(x) for x in flat]
+    structures: list[Structure] = []
+
+    def build(outer: FunctionTrace, inputs: list[Array]) -> list[Array]:
+        half = structure.leaves
+        results, found = jvp_request(function, inputs[:half], inputs[half:], structure)
+        structures.append(found)
+        return results
+
+    arrays = _evaluated(leaves, build)
+    (results,) = structures
+    return unflatten(results, arrays[: results.leaves]), unflatten(results, arrays[results.leaves :])
+
+
+def _evaluated(leaves: list[Array], build: Callable[[FunctionTrace, list[Array]], list[Array]]) -> list[Array]:
+    """What `build` records for these values, differentiated and evaluated."""
     module = ModuleTrace()
     block = Block(arg_types=[x.type for x in leaves])
     outer = FunctionTrace(module, block, None, recording=True)
     with into(outer, block):
-        inputs = [Array(x.type, v, outer, x.concrete) for x, v in zip(leaves, block.args)]
-        traced = trace_function(module, function, inputs, structure, parent=outer, recording=True, scalar_first=True, has_aux=has_aux)
-        results = request(traced, inputs, wrt)
+        results = build(outer, [Array(x.type, v, outer, x.concrete) for x, v in zip(leaves, block.args)])
         current()[1].op(func.ReturnOp, [ssa(x) for x in results])
     name = module.fresh("recorded")
     module.module.body.block.add_op(new_function(name, block, [x.type for x in results], loc=python_location()))
     from gradir.driver.evaluate import evaluate_level1
 
     values = evaluate_level1(module.module, name, [x.concrete for x in leaves])
-    arrays = [Array(x.type, concrete=v) for x, v in zip(results, values)]
-    count = len(traced.outputs)
-    return unflatten(traced.structure, arrays[:count]), unflatten(grad_structure, arrays[count:])
+    return [Array(x.type, concrete=v) for x, v in zip(results, values)]
 
 
 def to_numpy(tree: Any) -> Any:
@@ -59,4 +87,4 @@ def to_numpy(tree: Any) -> Any:
     return unflatten(structure, [x.concrete if isinstance(x, Array) else x for x in leaves])
 
 
-__all__ = ["eager", "eager_value_and_grad", "to_numpy"]
+__all__ = ["eager", "eager_jvp", "eager_value_and_grad", "to_numpy"]

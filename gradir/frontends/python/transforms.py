@@ -1,9 +1,9 @@
-"""`grad`, `value_and_grad` and `vjp`: requests (`ad.*`) in the traced module. Outside a trace they compile themselves."""
+"""`grad`, `value_and_grad`, `vjp` and `jvp`: requests (`ad.*`) in the traced module. Outside a trace they compile themselves."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import TensorType
@@ -12,6 +12,7 @@ from gradir.dialects import ad
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.complex import real
+from gradir.frontends.python.creation import zeros_like
 from gradir.frontends.python.elementwise import add, multiply
 from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.operands import as_array
@@ -72,6 +73,82 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     weighted.__name__ = getattr(function, "__name__", "f")
     gradients = grad(weighted, tuple(range(1, len(primals) + 1)))
     return function(*primals), lambda cotangents: gradients(cotangents, *primals)
+
+
+def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """`(results, their tangents)` of `function(*primals)` when the primals move along `tangents`: forward mode, no residuals.
+
+    Floating-point leaves of `primals` need a tangent of the same shape and type; those of other leaves are ignored. The tangent of a
+    result without derivative (an integer) is zeros. What `function` captures does not move. Usable inside and outside `gradir.jit`, and
+    under itself.
+    """
+    flat, structure = flatten(tuple(primals))
+    moved, given = flatten(tuple(tangents))
+    if structure != given:
+        raise user_error(
+            "jvp: the tangents have another structure than the primals",
+            code="GR107",
+            op="ad.jvp",
+            expected=str(structure),
+            found=str(given),
+        )
+    if not tracing():
+        return _jvp_outside(function, primals, tangents)
+    leaves, directions = [as_array(x) for x in flat], [as_array(x) for x in moved]
+    results, found = jvp_request(function, leaves, directions, structure)
+    if current()[0].recording:
+        from gradir.frontends.python.eager import eager_jvp
+
+        concrete = [Array(x.type, concrete=x.concrete) for x in (*leaves, *directions)]
+        for result, value in zip(results, flatten(eager_jvp(function, concrete, structure))[0]):
+            result.concrete = value.concrete
+    return unflatten(found, results[: found.leaves]), unflatten(found, results[found.leaves :])
+
+
+def jvp_request(
+    function: Callable[..., Any], leaves: list[Array], directions: list[Array], structure: Structure
+) -> tuple[list[Array], Structure]:
+    """Append `ad.jvp @f(...)`: its results and their tangents, flat, and the structure of the results."""
+    wrt = [k for k, x in enumerate(leaves) if promotion.is_float(x.dtype)]
+    tangents = [_tangent(leaves[k], directions[k], k) for k in wrt]
+    trace = current()[0]
+    traced = trace_function(trace.module, function, leaves, structure, parent=trace, recording=trace.recording)
+    outer, builder = current()
+    builder.loc = python_location()
+    outputs = [x.type for x in traced.outputs]
+    op = ad.JvpOp.make(traced.name, [ssa(x) for x in (*leaves, *traced.captured, *tangents)], wrt, outputs)
+    op.location = builder.loc
+    builder.block.add_op(op)
+    results = [Array(v.type, v, outer) for v in op.results if isinstance(v.type, TensorType)]
+    values, slopes = results[: len(outputs)], iter(results[len(outputs) :])
+    return [*values, *(next(slopes) if promotion.is_float(x.dtype) else zeros_like(x) for x in values)], traced.structure
+
+
+def _tangent(primal: Array, tangent: Array, position: int) -> Array:
+    if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
+        raise user_error(
+            f"jvp: tangent {position} is not of the primal's shape and type",
+            code="GR107",
+            op="ad.jvp",
+            expected=f"{primal.dtype} of shape {primal.shape}",
+            found=f"{tangent.dtype} of shape {tangent.shape}",
+        )
+    return tangent
+
+
+def _jvp_outside(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    if eager_mode():
+        from gradir.frontends.python.eager import eager_jvp
+
+        flat, structure = flatten(tuple(primals))
+        return eager_jvp(function, [*flat, *flatten(tuple(tangents))[0]], structure)
+    from gradir.frontends.python.jit import jit
+
+    def inside(primals: Any, tangents: Any) -> Any:
+        return jvp(function, primals, tangents)
+
+    inside.__name__ = getattr(function, "__name__", "f")
+    return jit(inside)(tuple(primals), tuple(tangents))
 
 
 def _differentiate(

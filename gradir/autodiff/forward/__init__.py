@@ -1,0 +1,1 @@
+"""Forward mode: functions that carry a tangent beside every active value."""
