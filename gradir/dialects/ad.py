@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def has_derivative(kind: Attribute) -> bool:
+    """Whether values of this type can move: tensors of real or complex floats."""
+    return isinstance(kind, TensorType) and (is_float(element_of(kind)) or is_complex(element_of(kind)))
+
+
 class CalleeTypes(SymbolUserOpInterface):
     """The callee exists and has the argument and result types that the request implies."""
 
@@ -108,7 +113,7 @@ class Request(IRDLOperation):
             if not 0 <= position < len(inputs):
                 raise VerifyException(f"{self.name}: wrt names argument {position}, {self.callee} has {len(inputs)}")
             kind = inputs[position]
-            if not (isinstance(kind, TensorType) and (is_float(element_of(kind)) or is_complex(element_of(kind)))):
+            if not has_derivative(kind):
                 raise VerifyException(f"{self.name}: wrt names argument {position} of type {kind}, expected a tensor of floats")
         expected = self.expected_args(inputs, outputs)
         self._verify_types("argument", expected, [arg.type for arg in self.args])
@@ -197,7 +202,7 @@ class JvpOp(Request):
         return [*inputs, *(inputs[w] for w in self.wrt_positions)]
 
     def expected_results(self, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> list[Attribute]:
-        return [*outputs, *(kind for kind in outputs if isinstance(kind, TensorType) and is_float(element_of(kind)))]
+        return [*outputs, *(kind for kind in outputs if has_derivative(kind))]
 
 
 @irdl_op_definition

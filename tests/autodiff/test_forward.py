@@ -141,3 +141,11 @@ func.func @main(%x: tensor<f32>, %t: tensor<f32>) -> tensor<f32> {
     module = parse_module(text)
     Differentiate().apply(module, PassContext())
     assert run(module, "main", [np.float32(5), np.float32(1)])[0] == 4  # the first tangent is y's: 5 - 1
+
+
+def test_complex_tangents() -> None:
+    """d(z * c) = c dz; d abs(z) = Re(conj(z) dz) / abs(z)."""
+    z, dz, c = np.complex128(3 + 4j), np.complex128(1 - 2j), np.complex128(2 + 1j)
+    np.testing.assert_allclose(gd.jvp(lambda z: z * c, (z,), (dz,))[1], c * dz)
+    np.testing.assert_allclose(gd.jvp(gd.abs, (z,), (dz,))[1], (z.conjugate() * dz).real / 5)
+    np.testing.assert_allclose(gd.jvp(gd.exp, (z,), (dz,))[1], np.exp(z) * dz)

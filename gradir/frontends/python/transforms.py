@@ -109,7 +109,7 @@ def jvp_request(
     function: Callable[..., Any], leaves: list[Array], directions: list[Array], structure: Structure
 ) -> tuple[list[Array], Structure]:
     """Append `ad.jvp @f(...)`: its results and their tangents, flat, and the structure of the results."""
-    wrt = [k for k, x in enumerate(leaves) if promotion.is_float(x.dtype)]
+    wrt = [k for k, x in enumerate(leaves) if promotion.is_inexact(x.dtype)]
     tangents = [_tangent(leaves[k], directions[k], k) for k in wrt]
     trace = current()[0]
     traced = trace_function(trace.module, function, leaves, structure, parent=trace, recording=trace.recording)
@@ -121,7 +121,7 @@ def jvp_request(
     builder.block.add_op(op)
     results = [Array(v.type, v, outer) for v in op.results if isinstance(v.type, TensorType)]
     values, slopes = results[: len(outputs)], iter(results[len(outputs) :])
-    return [*values, *(next(slopes) if promotion.is_float(x.dtype) else zeros_like(x) for x in values)], traced.structure
+    return [*values, *(next(slopes) if promotion.is_inexact(x.dtype) else zeros_like(x) for x in values)], traced.structure
 
 
 def _tangent(primal: Array, tangent: Array, position: int) -> Array:
