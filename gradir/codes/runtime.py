@@ -105,6 +105,12 @@ RUNTIME: dict[str, Code] = {
         cause="another number, or a text.",
         next_step="leave it out; lower settings are for finding out where a result comes from.",
     ),
+    "RT017": runtime(
+        "no such number of threads or bytes",
+        meaning="A call takes at least one thread, the caller's; a cache holds 0 bytes or more.",
+        cause="`set_threads(0)`, a negative limit, or a number that was computed wrongly.",
+        next_step="pass a whole number in the range that the message names; threads are left out to use all.",
+    ),
     "RT020": runtime(
         "assertion failed",
         meaning="A condition that the program asserts did not hold during the run.",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
 from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.verifier import Report, register_invariant
 
@@ -37,8 +37,14 @@ _OUTSIDE = frozenset({"nd", "ad", "func", "gpu"})
 
 
 @register_invariant(KERNEL_ATTRIBUTE)
-def check_kernel(function: FuncOp, report: Report) -> None:
-    """Private, one block, no calls, and the form of its level."""
+def check_kernel(function: Operation, report: Report) -> None:
+    """Marked as one on a function; private, one block, no calls, and the form of its level."""
+    mark = function.attributes[KERNEL_ATTRIBUTE]
+    if not isinstance(function, FuncOp):
+        report(function, f"carries {KERNEL_ATTRIBUTE} = {mark}, which belongs on a func.func")
+        return
+    if not isinstance(mark, Schedule):
+        report(function, f"must have a #kernel attribute as {KERNEL_ATTRIBUTE}, found {mark}")
     if function.sym_visibility is None or function.sym_visibility.data != "private":
         report(function, "is a kernel and must be private")
     entry = function.body.first_block

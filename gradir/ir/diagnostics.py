@@ -12,7 +12,7 @@ from typing import Literal
 
 from xdsl.ir import Operation
 
-from gradir.errors import GradirError
+from gradir.errors import CODES, GradirError
 from gradir.ir.locations import Position, position
 from gradir.ir.passes import function_name
 from gradir.ir.printer import print_one
@@ -35,6 +35,8 @@ class Diagnostic:
     notes: list[Diagnostic] = field(default_factory=list["Diagnostic"])
     width: int = 1
     cause: GradirError | None = None
+    code: str = ""
+    """Row of `gradir.codes`, shown behind the message; empty where the message ends in it already."""
 
     @property
     def function(self) -> str:
@@ -117,7 +119,8 @@ class Engine:
     def show(self, diagnostic: Diagnostic, outer: Position | None = None) -> str:
         """The text of one diagnostic: position, message, source line with a caret, the op, notes."""
         where = diagnostic.where
-        lines = [f"{where or '<unknown>'}: {diagnostic.severity}: {diagnostic.message}"]
+        code = f" [{CODES[diagnostic.code].part} {diagnostic.code}]" if diagnostic.code else ""
+        lines = [f"{where or '<unknown>'}: {diagnostic.severity}: {diagnostic.message}{code}"]
         if where is not None and where != outer:
             lines += self._caret(where, diagnostic.width)
         if diagnostic.op is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -28,18 +29,21 @@ DEFAULT_LIMIT = 20
 Report = Callable[[Operation, str], None]
 """Reports an error at an op."""
 
-Invariant = Callable[[FuncOp, Report], None]
-"""Checks one function that carries the attribute it was registered for."""
+Invariant = Callable[[Any, Report], None]
+"""Checks one function or module that carries the attribute it was registered for."""
 
 INVARIANTS: dict[str, list[Invariant]] = {}
-"""Attribute name of a function (`gradir.kernel`, ...) -> checks; filled by `register_invariant`."""
+"""Attribute name of a function or module (`gradir.kernel`, ...) -> checks; filled by `register_invariant`."""
 
-INVARIANT_MODULES: dict[str, str] = {"gradir.kernel": "gradir.dialects.kernel_invariants"}
+INVARIANT_MODULES: dict[str, str] = {
+    "gradir.kernel": "gradir.dialects.kernel_invariants",
+    "gradir.target": "gradir.dialects.target.invariants",
+}
 """Attribute name -> module that registers its checks, imported when a function carries the attribute."""
 
 
 def register_invariant(attribute: str) -> Callable[[Invariant], Invariant]:
-    """Decorator: check every `func.func` that carries the discardable `attribute`."""
+    """Decorator: check every `func.func` and module that carries the discardable `attribute`."""
 
     def register(check: Invariant) -> Invariant:
         INVARIANTS.setdefault(attribute, []).append(check)
@@ -59,6 +63,9 @@ def verify(op: Operation, engine: Engine, *, limit: int = DEFAULT_LIMIT, classes
         _Walk(engine, limit, classes).top(op)
     return len(engine.errors) == before
 
+
+INVALID = "GR011"
+"""Code of what the verifier reports."""
 
 _ISOLATION = "Operation using value defined out of its IsolatedFromAbove parent"
 """xDSL's message for what the dominance walk reports at the using op."""
@@ -100,7 +107,7 @@ class _Walk:
 
     def error(self, op: Operation, message: str, *notes: tuple[Operation, str]) -> None:
         named = message.startswith(f"{op.name}: ")  # our own ops' messages begin with their name
-        self.engine.error(op, message if named else f"'{op.name}' op {message}", *notes)
+        self.engine.error(op, message if named else f"'{op.name}' op {message}", *notes).code = INVALID
         self.spend()
 
     def spend(self) -> None:
@@ -138,7 +145,9 @@ class _Walk:
             self.symbols(op)
         elif self.classes:
             self.class_verifier(op)
-        if isinstance(op, FuncOp) and self.left == left:  # invariants rely on a name and a type
+        if op.name == "memref.get_global":
+            self.symbol_use(op)
+        if isinstance(op, FuncOp | ModuleOp) and self.left == left:  # invariants rely on a name and a type
             for attribute in op.attributes:
                 for check in _invariants(attribute):
                     check(op, self.error)
@@ -193,10 +202,28 @@ class _Walk:
                 if got != want:
                     self.error(op, f"{kind} #{i} has type {got}, but @{name} has {want}", (function, "callee defined here"))
 
-    def functions_around(self, op: Operation) -> dict[str, FuncOp]:
+    def symbol_use(self, op: Operation) -> None:
+        """The buffer that `memref.get_global` names is there and has the type of the result."""
+        name = op.properties.get("name")
+        if not isinstance(name, SymbolRefAttr) or not op.results:
+            return  # reported by the class
+        table = self.table_around(op)
+        found = SymbolTable.lookup_symbol(table, name) if table is not None else None
+        if found is None or found.name != "memref.global":
+            what = "is not in this module" if found is None else f"is a {found.name}"
+            self.error(op, f"names @{name.string_value()}, which {what}; expected a memref.global")
+        elif found.properties.get("type") != op.results[0].type:
+            kinds = f"@{name.string_value()} has type {found.properties.get('type')}, the result has {op.results[0].type}"
+            self.error(op, f"types differ: {kinds}", (found, "defined here"))
+
+    def table_around(self, op: Operation) -> Operation | None:
         table = op.parent_op()
         while table is not None and not table.has_trait(SymbolTable):
             table = table.parent_op()
+        return table
+
+    def functions_around(self, op: Operation) -> dict[str, FuncOp]:
+        table = self.table_around(op)
         if table is None:
             return {}
         if (found := self.functions.get(id(table))) is None:

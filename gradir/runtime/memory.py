@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
+from gradir.errors import GradirError
 from gradir.runtime.native.library import native
 
 
@@ -39,8 +40,15 @@ def reset_peak() -> None:
 
 def set_cache_limit(nbytes: int) -> None:
     """Keep at most `nbytes` of free blocks; takes effect when blocks are released (see `trim`)."""
-    if nbytes < 0:
-        raise ValueError(f"the cache limit is a number of bytes >= 0, got {nbytes}")
+    if type(nbytes) is not int or nbytes < 0:
+        raise GradirError(
+            "no such limit of the cache",
+            part="runtime",
+            code="RT017",
+            expected="a whole number of bytes, at least 0",
+            found=repr(nbytes),
+            hint="0 keeps no free blocks",
+        )
     words = (ctypes.c_int64 * 6).from_address(native().address("gradir.pool"))
     words[3] = nbytes
 

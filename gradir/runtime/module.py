@@ -63,8 +63,16 @@ class Function:
 
     def set_threads(self, threads: int) -> None:
         """Let later calls use at most `threads` threads, the caller's included."""
-        if threads < 1:
-            raise ValueError(f"a call needs at least one thread, got {threads}")
+        if type(threads) is not int or threads < 1:
+            raise GradirError(
+                "no such number of threads",
+                part="runtime",
+                code="RT017",
+                function=f"@{self.name}",
+                expected="a whole number from 1",
+                found=repr(threads),
+                hint="leave it to the default to use every processor",
+            )
         self._threads = threads
         if self._fast is not None:
             self._fast.set_threads(threads)

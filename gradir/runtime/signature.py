@@ -61,8 +61,20 @@ def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: CallSizes) ->
             raise _error(spec, "RT006", f"{what} has another shape or element type", _expected_text(tensor, sizes), found, "see expected")
         if not array.flags.writeable:
             raise _error(spec, "RT006", f"{what} is read-only", "a writable array", f"read-only {found}", "pass a writable array")
+        for other, earlier in enumerate(arrays):
+            if _share_bytes(array, earlier):
+                hint = "pass an array of its own for each result"
+                raise _error(spec, "RT006", f"{what} shares memory with output {other}", "arrays that do not overlap", found, hint)
         arrays.append(array)
     return arrays
+
+
+def _share_bytes(a: Array, b: Array) -> bool:
+    """Whether some byte belongs to both; interleaved slices of one array do not overlap. What takes long to find out counts as no."""
+    try:
+        return np.shares_memory(a, b, max_work=10_000)  # pyright: ignore[reportArgumentType]  (numpy knows two of the numbers it takes)
+    except np.exceptions.TooHardError:
+        return False
 
 
 def overlaps(array: Array, others: Sequence[Any]) -> bool:

@@ -106,7 +106,7 @@ class Session:
             return LocParser(self.context, source.text, source.name, source.line_offset).parse_module()
         except ParseError as error:
             where, width = parse_error_position(error, source.name, source.line_offset)
-            found = self.engine.add(Diagnostic("error", where, error.msg, width=width))
+            found = self.engine.add(Diagnostic("error", where, error.msg, width=width, code="GR010"))
             for span, message in getattr(error, "refs", ()):
                 at = span.get_location()
                 place = Position(source.name, at.line + source.line_offset, at.col)

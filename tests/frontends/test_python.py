@@ -252,6 +252,20 @@ def test_loops_keep_their_state() -> None:
     assert raised(lambda x: gd.while_loop(lambda s: s > 0, lambda s: s, x), A).code == "GR106"
 
 
+def test_conditions_are_scalars_in_eager_mode_too() -> None:
+    """They were errors of numpy."""
+    for f in (
+        lambda x: gd.cond(x > 0, lambda: x, lambda: -x),
+        lambda x: gd.while_loop(lambda s: s > 0, lambda s: s - 1, x),
+        lambda x: gd.value_and_grad(lambda y: gd.sum(gd.cond(y > 0, lambda: y, lambda: -y)))(x),
+    ):
+        with gd.eager(), pytest.raises(GradirError) as caught:
+            f(gd.asarray(np.ones(2, np.float32)))
+        assert caught.value.code == "GR106" and caught.value.found in ("an array of shape [2]", "tensor<2xi1>")
+    with gd.eager():
+        assert float(gd.cond(np.float32(1) > 0, lambda: np.float32(2), lambda: np.float32(3))) == 2
+
+
 def test_bad_axes_and_indices() -> None:
     for f in (
         lambda x: gd.sum(x, 3),

@@ -12,7 +12,7 @@ from gradir.errors import GradirError
 from gradir.runtime import Buffer, Function, TensorSpec
 from gradir.runtime.call import Plan, Spec, fast_call_works, scalar_word
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
-from gradir.runtime.signature import check_inputs, make_outputs
+from gradir.runtime.signature import check_inputs, check_outputs, make_outputs
 from tests.runtime import compiled_programs as programs
 
 X = np.arange(4, dtype=np.float32)
@@ -290,6 +290,19 @@ def test_the_builtin_alone_keeps_the_code_alive():
     assert np.array_equal(flat(X, Y)[0], X + Y)
 
 
+def test_outputs_do_not_share_memory():
+    spec, sizes = (
+        programs.function("both", [], [programs.tensor("a", 4), programs.tensor("b", 4)]),
+        check_inputs(programs.function("f", [], []), [])[1],
+    )
+    y = np.zeros(8, np.float32)
+    error = refused("RT006", check_outputs, spec, [y[:4], y[:4]], sizes)
+    assert error.message == "output 1 'b' shares memory with output 0" and error.found == "4xf32"
+    refused("RT006", check_outputs, spec, [y[:4], y[3:7]], sizes)
+    for given in ([y[:4], y[4:]], [y[::2], y[1::2]]):
+        assert check_outputs(spec, given, sizes) == given
+
+
 def test_module_access():
     module = programs.add()
     assert module.functions == ("add",) and module["@add"] is module["add"] is module.add and list(module) == [module.add]
@@ -298,8 +311,9 @@ def test_module_access():
     assert error.expected == "one of add"
     with pytest.raises(AttributeError, match="sub"):
         _ = module.sub
-    with pytest.raises(ValueError, match="at least one thread"):
-        module.threads = 0
+    for wrong in (0, -1, 2.0, True, "2"):
+        error = refused("RT017", setattr, module, "threads", wrong)
+        assert error.expected == "a whole number from 1" and error.found == repr(wrong)
     module.threads = 2
     assert module.threads == 2
 

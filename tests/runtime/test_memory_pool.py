@@ -65,8 +65,9 @@ def test_cache_limit_and_trim():
     assert memory.statistics().cached_bytes == 1 << 15
     memory.trim()
     assert memory.statistics().cached_bytes == 0
-    with pytest.raises(ValueError, match=">= 0, got -1"):
+    with pytest.raises(GradirError) as caught:
         memory.set_cache_limit(-1)
+    assert caught.value.code == "RT017" and caught.value.found == "-1"
 
 
 def test_too_much():

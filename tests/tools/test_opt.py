@@ -43,7 +43,7 @@ def test_diagnostics_exit_1_and_print_nothing(tmp_path: Path, capsys: Capture) -
     assert run([str(path)]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert f"{path}:2:23: error: use of undefined value %y\n    %0 = arith.addi %x, %y : i32\n" in err
+    assert f"{path}:2:23: error: use of undefined value %y [graph GR010]\n    %0 = arith.addi %x, %y : i32\n" in err
 
 
 @pytest.mark.parametrize(

@@ -86,15 +86,31 @@ def _check(name: str, what: str, given: tuple[list[Array], Structure], wanted: S
     return out
 
 
+def _condition(what: str, op: str, value: Any) -> Array:
+    """`value` as a rank-0 boolean array."""
+    test = as_array(value, np.dtype(np.bool_))
+    if test.ndim != 0:
+        raise user_error(f"{what} must be a scalar", code="GR106", op=op, expected="tensor<i1>", found=str(test.type))
+    return test
+
+
+def _truth(what: str, op: str, value: Any) -> bool:
+    """The value of a condition that is known now."""
+    shape = np.shape(value) if not isinstance(value, Array) else value.shape
+    if shape != ():
+        raise user_error(
+            f"{what} must be a scalar", code="GR106", op=op, expected="one truth value", found=f"an array of shape {list(shape)}"
+        )
+    return bool(value)
+
+
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
     """`true_fn(*operands)` if `pred`, else `false_fn(*operands)`; only the branch taken runs"""
-    if not tracing() or isinstance(pred, bool):
-        return true_fn(*operands) if bool(pred) else false_fn(*operands)
-    if STATE.function is not None and STATE.function.recording:
-        return true_fn(*operands) if bool(pred) else false_fn(*operands)
-    test = as_array(pred, np.dtype(np.bool_))
-    if test.ndim != 0:
-        raise user_error("cond: the predicate must be a scalar", code="GR106", op="scf.if", expected="tensor<i1>", found=str(test.type))
+    if isinstance(pred, bool):
+        return true_fn(*operands) if pred else false_fn(*operands)
+    if not tracing() or (STATE.function is not None and STATE.function.recording):
+        return true_fn(*operands) if _truth("cond: the predicate", "scf.if", pred) else false_fn(*operands)
+    test = _condition("cond: the predicate", "scf.if", pred)
     function, builder = current()
     builder.loc = python_location()
     flag = builder(upstream_tensor.ExtractOp, [ssa(test)], [i1])
@@ -176,7 +192,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     function = STATE.function
     if function is None or function.recording:
         state = init
-        while bool(cond_fun(state)):
+        while _truth("while_loop: the condition", "scf.while", cond_fun(state)):
             state = body_fun(state)
         return state
     carried, structure = _arrays(init)
@@ -186,11 +202,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     kinds = [x.type for x in carried]
     before, after = Block(arg_types=kinds), Block(arg_types=kinds)
     with into(function, before):
-        test = as_array(cond_fun(unflatten(structure, _wrap(before.args))), np.dtype(np.bool_))
-        if test.ndim != 0:
-            raise user_error(
-                "while_loop: the condition must be a scalar", code="GR106", op="scf.while", expected="tensor<i1>", found=str(test.type)
-            )
+        test = _condition("while_loop: the condition", "scf.while", cond_fun(unflatten(structure, _wrap(before.args))))
         flag = current()[1](upstream_tensor.ExtractOp, [ssa(test)], [i1])
         current()[1].op(scf.ConditionOp, [flag, *before.args])
     with into(function, after):
