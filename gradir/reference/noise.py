@@ -42,14 +42,14 @@ ULPS: dict[str, float] = {
 """Elementwise ops: error in units in the last place of the result."""
 
 COMPLEX_ULPS: dict[str, float] = {
-    **{f"nd.{name}": 16.0 for name in (*_FEW.split(), "sqrt", "sign")},
+    **{f"nd.{name}": 4.0 for name in (*_FEW.split(), "sqrt", "sign")},
     "nd.add": 1.0,
     "nd.sub": 1.0,
     "nd.convert": 1.0,
     "nd.abs": 4.0,
     "nd.mul": 3.0,
     "nd.mul_strong": 3.0,
-    "nd.div": 8.0,
+    "nd.div": 4.0,
 }
 """Elementwise ops on complex numbers: error of each part in units in the last place of the absolute value."""
 

@@ -102,7 +102,7 @@ def test_imaginary_part_of_real_numbers_is_zero():
 
 def test_gradient_of_a_real_loss():
     """Re(g dz) is the change of the loss: g of |z|**2 is 2 conj(z)."""
-    loss = lambda z: gd.sum(gd.abs(z) ** 2)  # noqa: E731
+    loss = lambda z: gd.sum(gd.abs(z) ** 2)
     np.testing.assert_allclose(gd.grad(loss)(Z), 2 * Z.conj(), rtol=1e-6)
     with gd.eager():
         np.testing.assert_allclose(np.asarray(gd.grad(loss)(gd.asarray(Z))), 2 * Z.conj(), rtol=1e-6)

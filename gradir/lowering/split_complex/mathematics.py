@@ -128,24 +128,27 @@ def cbrt(parts: Parts, z: Pair) -> Pair:
     return parts.mul(size, parts.cos(angle)), parts.mul(size, parts.sin(angle))
 
 
-def _sinh(parts: Parts, x: SSAValue) -> SSAValue:
-    return parts.unary(nd.SinhOp, x)
-
-
-def _cosh(parts: Parts, x: SSAValue) -> SSAValue:
-    return parts.unary(nd.CoshOp, x)
+def _growing(parts: Parts, by_cosh: SSAValue, by_sinh: SSAValue, y: SSAValue) -> Pair:
+    """`by_cosh cosh y` and `by_sinh sinh y`; where cosh y overflows both functions are e**|y| / 2, taken as e**(|y|/2) twice"""
+    size, slope = parts.unary(nd.CoshOp, y), parts.unary(nd.SinhOp, y)
+    overflows = parts.compare("gt", size, LARGEST[parts.bits(y)])
+    half = parts.exp(parts.mul(parts.abs(y), 0.5))
+    signed = parts.mul(parts.mul(by_sinh, parts.unary(nd.SignOp, y)), 0.5)
+    even, odd = (parts.product(parts.product(factor, half), half) for factor in (parts.mul(by_cosh, 0.5), signed))
+    re = parts.choose(overflows, even, parts.product(by_cosh, size))
+    return re, parts.choose(overflows, odd, parts.product(by_sinh, slope))
 
 
 def sin(parts: Parts, z: Pair) -> Pair:
     """`sin x cosh y + i cos x sinh y`"""
     x, y = z
-    return parts.product(parts.sin(x), _cosh(parts, y)), parts.product(parts.cos(x), _sinh(parts, y))
+    return _growing(parts, parts.sin(x), parts.cos(x), y)
 
 
 def cos(parts: Parts, z: Pair) -> Pair:
     """`cos x cosh y - i sin x sinh y`"""
     x, y = z
-    return parts.product(parts.cos(x), _cosh(parts, y)), parts.neg(parts.product(parts.sin(x), _sinh(parts, y)))
+    return _growing(parts, parts.cos(x), parts.neg(parts.sin(x)), y)
 
 
 def turned(function: Function) -> Function:
@@ -163,9 +166,9 @@ sinh = turned(sin)
 
 
 def cosh(parts: Parts, z: Pair) -> Pair:
-    """`cosh z = cos(iz)`"""
+    """`cosh x cos y + i sinh x sin y`"""
     x, y = z
-    return parts.product(_cosh(parts, x), parts.cos(y)), parts.product(_sinh(parts, x), parts.sin(y))
+    return _growing(parts, parts.cos(y), parts.sin(y), x)
 
 
 def tanh(parts: Parts, z: Pair) -> Pair:
@@ -175,22 +178,28 @@ def tanh(parts: Parts, z: Pair) -> Pair:
     limit = 10.0 if parts.bits(x) == 32 else 20.0
     is_far = parts.compare("gt", ax, limit)
     near = parts.choose(is_far, 0.0, x)
-    s, t = _sinh(parts, near), parts.unary(nd.TanOp, y)
+    s, r, t = parts.unary(nd.SinhOp, near), parts.unary(nd.CoshOp, near), parts.unary(nd.TanOp, y)
     b = parts.add(parts.mul(t, t), 1.0)
     scale = parts.add(parts.mul(parts.mul(b, s), s), 1.0)
-    re = parts.div(parts.mul(parts.mul(b, _cosh(parts, near)), s), scale)
+    re = parts.div(parts.mul(parts.mul(b, r), s), scale)
     fading = parts.mul(4.0, parts.exp(parts.mul(ax, -2.0)))
     far = parts.product(fading, parts.mul(parts.sin(y), parts.cos(y)))
     return parts.choose(is_far, parts.unary(nd.SignOp, x), re), parts.choose(is_far, far, parts.div(t, scale))
 
 
 def logistic(parts: Parts, z: Pair) -> Pair:
-    """`1 / (1 + e**-z)`, for x < 0 as `e**z / (1 + e**z)`: the exponential never overflows"""
+    """`1 / (1 + e**-z)`, for x < 0 as `e**z / (1 + e**z)`: the exponential never overflows
+
+    Near the poles `1 + e**x cos y == 2 cos(y/2)**2 + expm1(x) cos y` does not cancel.
+    """
     x, y = z
     is_right = parts.compare("ge", x, 0.0)
-    power = exp(parts, (parts.neg(parts.abs(x)), parts.choose(is_right, parts.neg(y), y)))
+    away = parts.neg(parts.abs(x))
+    power = exp(parts, (away, parts.choose(is_right, parts.neg(y), y)))
     top = (parts.choose(is_right, 1.0, power[0]), parts.choose(is_right, 0.0, power[1]))
-    return divided(parts, top, (parts.add(power[0], 1.0), power[1]))
+    half = parts.cos(parts.mul(y, 0.5))
+    more = parts.add(parts.mul(2.0, parts.mul(half, half)), parts.mul(parts.unary(nd.Expm1Op, away), parts.cos(y)))
+    return divided(parts, top, (more, power[1]))
 
 
 def _arc(parts: Parts, z: Pair) -> tuple[SSAValue, SSAValue]:

@@ -73,7 +73,12 @@ def _cbrt(z: Array) -> Array:
 
 
 def _logistic(z: Array) -> Array:
-    return 1 / (1 + np.exp(-z))
+    """For x < 0 as e**z / (1 + e**z), so that nothing overflows; 1 + e**x cos y == 2 cos(y/2)**2 + expm1(x) cos y near the poles."""
+    x, y = z.real, z.imag
+    is_right, away = x >= 0, -np.abs(x)
+    power = np.exp(_complex(away, np.where(is_right, -y, y)))
+    more = 2 * np.cos(y / 2) ** 2 + np.expm1(away) * np.cos(y)
+    return np.where(is_right, 1, power) / _complex(more, power.imag)
 
 
 def _wide(function: Callable[..., Array]) -> Callable[..., Array]:
