@@ -20,8 +20,6 @@ OWN_COMPOSITE = "gradir."
 
 _OWN: dict[str, type[Operation]] = {op.name: op for ops in nd.FAMILIES.values() for op in ops}
 
-IGNORED_CALLS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
-
 
 def while_op(conversion: Conversion, op: Operation) -> Values:
     """`while cond(state): state = body(state)`"""
@@ -112,16 +110,6 @@ def _call(conversion: Conversion, op: Operation, callee: SymbolRefAttr) -> Value
     return conversion.builder.op(func.CallOp, conversion.operands(op), types, {"callee": callee}).results
 
 
-def custom_call(conversion: Conversion, op: Operation) -> Values:
-    """Calls that only place data on devices are their operands; no other is known."""
-    target = attribute(op, "call_target_name")
-    name = target.data if isinstance(target, StringAttr) else ""
-    if name in IGNORED_CALLS:
-        conversion.sharded.append(op)
-        return conversion.operands(op)
-    raise UnsupportedError(f"custom call @{name}")
-
-
 def sharding_constraint(conversion: Conversion, op: Operation) -> Values:
     """Its operand: the program runs on one device."""
     conversion.sharded.append(op)
@@ -134,6 +122,5 @@ RULES: dict[str, Rule] = {
     "stablehlo.case": case,
     "func.call": call,
     "stablehlo.composite": composite,
-    "stablehlo.custom_call": custom_call,
     "sdy.sharding_constraint": sharding_constraint,
 }

@@ -185,6 +185,44 @@ def _householder(source: Array, q: Array, r: Array) -> None:
     q[...] = work[:, : q.shape[1]]
 
 
+def geqrf(_config: Config, outputs: Sequence[Array], a: Array) -> None:
+    """The reflections of a QR factorisation, packed as LAPACK packs them."""
+    packed, factors = outputs
+    for source, found, tau in _matrices(a, packed, factors[..., None]):
+        found[...] = source
+        if not source.size:
+            continue
+        rows, columns = source.shape
+        if not np.isfinite(source).all():
+            found[...], tau[...] = np.nan, np.nan
+        elif openblas() is None:
+            raw, numbers = np.linalg.qr(source, "raw")
+            found[...], tau[:, 0] = raw.T, numbers
+        else:
+            numbers = np.empty(min(rows, columns), source.dtype)
+            _call("geqrf", found, ROW_MAJOR, rows, columns, found, columns, numbers)
+            tau[:, 0] = numbers
+
+
+def orgqr(_config: Config, outputs: Sequence[Array], a: Array, factors: Array) -> None:
+    """The first columns of the product of reflections."""
+    (out,) = outputs
+    for source, tau, q in _matrices(a, factors[..., None], out):
+        rows, columns = source.shape
+        if not source.size:
+            continue
+        if openblas() is not None:
+            q[...] = source
+            name = "ungqr" if source.dtype.kind == "c" else "orgqr"
+            _call(name, q, ROW_MAJOR, rows, columns, len(tau), q, columns, tau[:, 0].copy())
+            continue
+        q[...] = np.eye(rows, columns, dtype=q.dtype)
+        for k in reversed(range(len(tau))):
+            v = source[:, k].copy()
+            v[:k], v[k] = 0, 1
+            q -= tau[k, 0] * np.outer(v, np.conj(v) @ q)
+
+
 def syevd(config: Config, outputs: Sequence[Array], a: Array) -> None:
     """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix."""
     values, vectors = outputs
@@ -262,6 +300,15 @@ def phase(vectors: Array) -> Array:
     return np.where(magnitude == 0, 1, np.conj(component) / np.where(magnitude == 0, 1, magnitude)).astype(vectors.dtype)
 
 
-WRITERS: dict[str, Callable[..., None]] = {"potrf": potrf, "trsm": trsm, "getrf": getrf, "qr": qr, "syevd": syevd, "gesdd": gesdd}
+WRITERS: dict[str, Callable[..., None]] = {
+    "potrf": potrf,
+    "trsm": trsm,
+    "getrf": getrf,
+    "geqrf": geqrf,
+    "orgqr": orgqr,
+    "qr": qr,
+    "syevd": syevd,
+    "gesdd": gesdd,
+}
 for _name, _writer in WRITERS.items():
     register(f"lapack.{_name}", _writer, into=True)

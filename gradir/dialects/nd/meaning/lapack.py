@@ -24,6 +24,8 @@ def _trsm(config: Config, a: Any, b: Any) -> Any:
 _row("potrf", lambda config, a: linalg.cholesky(a, config["lower"]))
 _row("trsm", _trsm)
 _row("getrf", lambda _config, a: linalg.lu(a))
+_row("geqrf", lambda _config, a: linalg.geqrf(a))
+_row("orgqr", lambda _config, a, tau: linalg.orgqr(a, tau))
 _row("qr", lambda config, a: linalg.qr(a, config["full"]))
 _row("syevd", lambda config, a: linalg.eigh(a, config["lower"]))
 _row("gesdd", lambda config, a: linalg.svd(a, config["full"]))

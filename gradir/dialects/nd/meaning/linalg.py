@@ -201,6 +201,32 @@ def svd(a: Array, full: bool) -> tuple[Array, Array, Array]:
     return narrow(u, a), narrow(s, a), narrow(vh, a)
 
 
+def geqrf(a: Array) -> tuple[Array, Array]:
+    """(packed, tau): r on and above the diagonal, below it the reflections `I - tau v v*` that make it, v[k] = 1 not stored."""
+
+    def one(m: Array) -> tuple[Array, Array]:
+        if not np.isfinite(m).all():
+            return np.full(m.shape, np.nan, m.dtype), np.full(min(m.shape), np.nan, m.dtype)
+        packed, tau = np.linalg.qr(m, "raw")
+        return packed.T.copy(), tau
+
+    packed, tau = matrices(one, wide(a))
+    return narrow(packed, a), narrow(tau, a)
+
+
+def orgqr(a: Array, tau: Array) -> Array:
+    """The first columns of the product of the reflections in `a` and `tau`."""
+
+    def one(m: Array, factors: Array) -> Array:
+        q = np.eye(*m.shape, dtype=m.dtype)
+        for k in reversed(range(factors.shape[-1])):
+            v = np.concatenate([np.zeros(k), [1], m[k + 1 :, k]]).astype(m.dtype)
+            q -= factors[0, k] * np.outer(v, np.conj(v) @ q)
+        return q
+
+    return narrow(matrices(one, wide(a), wide(tau)[..., None, :]), a)
+
+
 EVALUATE: Mapping[str, Callable[..., Any]] = {
     "nd.cholesky": lambda op, a: cholesky(a, op.flag("lower")),
     "nd.triangular_solve": lambda op, a, b: triangular_solve(
