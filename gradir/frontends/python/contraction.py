@@ -12,13 +12,10 @@ from gradir.dialects.nd.convolution import window_count
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.dims import Dim, sized
-from gradir.frontends.python.elementwise import divide
 from gradir.frontends.python.operands import as_array, broadcast_shapes, broadcast_to, common_dtype, with_shape
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.sizes import axis_of, pairs, sizes, whole
 from gradir.frontends.python.trace import apply, user_error
-
-WINDOW_KINDS = tuple(kind.value for kind in nd.WindowKind)
 
 
 def dot_general(
@@ -100,14 +97,14 @@ def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 
     return dot_general(a, b, (tuple(axis_of(k, a.ndim) for k in pair[0]), tuple(axis_of(k, b.ndim) for k in pair[1])))
 
 
-def _per_dim(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
+def per_dim(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
     out = (whole(name, value, 1),) * rank if not isinstance(value, Sequence) else sizes(name, value, 1)
     if len(out) != rank:
         raise user_error(f"{name} needs one number per spatial dimension", code="GR001", expected=str(rank), found=str(value))
     return out
 
 
-def _padding(
+def padding_of(
     padding: str | Sequence[Any], sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> tuple[int, ...]:
     """Flat (low, high) per dimension. SAME: ceil(size / stride) outputs, the extra element at the high end."""
@@ -147,9 +144,9 @@ def conv(
             expected="x [N, spatial.., C] and w [spatial.., C/groups, O]",
             found=f"{a.shape} and {b.shape} with groups={groups}",
         )
-    st, di = _per_dim("strides", strides, rank), _per_dim("dilations", dilations, rank)
+    st, di = per_dim("strides", strides, rank), per_dim("dilations", dilations, rank)
     window = b.shape[:rank]
-    pads = _padding(padding, a.shape[1:-1], window, st, di)
+    pads = padding_of(padding, a.shape[1:-1], window, st, di)
     spatial = tuple(sized(window_count(n, window[k], st[k], pads[2 * k], pads[2 * k + 1], di[k])) for k, n in enumerate(a.shape[1:-1]))
     return apply(
         nd.ConvGeneralOp,
@@ -162,53 +159,6 @@ def conv(
         feature_groups=IntegerAttr(groups, i64),
         batch_groups=IntegerAttr(1, i64),
     )
-
-
-def reduce_window(x: Any, kind: str, window: Sequence[int], strides: Sequence[int], padding: str | Sequence[Any] = "VALID") -> Array:
-    """max, min or sum over windows of every dimension; padding is the identity"""
-    x = as_array(x)
-    ones = (1,) * x.ndim
-    window, strides = _per_dim("window", window, x.ndim), _per_dim("strides", strides, x.ndim)
-    if kind not in WINDOW_KINDS:
-        raise user_error("unknown kind of window", code="GR112", op="nd.reduce_window", expected=", ".join(WINDOW_KINDS), found=repr(kind))
-    pads = _padding(padding, x.shape, window, strides, ones)
-    shape = tuple(sized(window_count(n, window[k], strides[k], pads[2 * k], pads[2 * k + 1])) for k, n in enumerate(x.shape))
-    return apply(
-        nd.ReduceWindowOp,
-        [x],
-        with_shape(x, shape),
-        kind=nd.WindowKindAttr(nd.WindowKind(kind)),
-        window=i64_array(tuple(window)),
-        strides=i64_array(tuple(strides)),
-        padding=i64_array(pads),
-        dilations=i64_array(ones),
-    )
-
-
-def _pool(x: Array, kind: str, window: int | Sequence[int], strides: int | Sequence[int] | None, padding: str | Sequence[Any]) -> Array:
-    rank = x.ndim - 2
-    w = _per_dim("window", window, rank)
-    s = w if strides is None else _per_dim("strides", strides, rank)
-    full = padding if isinstance(padding, str) else [(0, 0), *padding, (0, 0)]
-    return reduce_window(x, kind, (1, *w, 1), (1, *s, 1), full)
-
-
-def max_pool(
-    x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID"
-) -> Array:
-    """Largest element of each window of `x` [N, spatial.., C]; the derivative goes to the first one"""
-    return _pool(as_array(x), "max", window, strides, padding)
-
-
-def avg_pool(
-    x: Any, window: int | Sequence[int], strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = "VALID"
-) -> Array:
-    """Mean of each window of `x` [N, spatial.., C]; padding counts as zeros"""
-    x = as_array(x)
-    count = 1
-    for k in _per_dim("window", window, x.ndim - 2):
-        count *= k
-    return divide(_pool(x, "sum", window, strides, padding), float(count))
 
 
 OPERATORS.update(matmul=matmul, dot=dot)

@@ -10,13 +10,12 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 
 from gradir import size_algebra
 from gradir.dialects import nd
-from gradir.dialects.types import element_type, tensor
+from gradir.dialects.types import element_type, i64_attr, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.dims import Dim, at_least
-from gradir.frontends.python.elementwise import add, equal, multiply
+from gradir.frontends.python.elementwise import add, multiply
 from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, supported_dtype
-from gradir.frontends.python.shape import expand_dims
 from gradir.frontends.python.sizes import axis_of, size, sizes, whole
 from gradir.frontends.python.trace import apply, constant, user_error
 
@@ -88,5 +87,10 @@ def iota(shape: Sequence[int], axis: int, dtype: Any = np.int32) -> Array:
 def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Array:
     """1 at the label, 0 elsewhere, in a new last dimension; a label out of range gives a row of 0"""
     labels = as_array(labels)
-    shape = (*labels.shape, whole("the number of classes", classes, 0))
-    return astype(equal(broadcast_to(expand_dims(labels, labels.ndim), shape), iota(shape, len(shape) - 1, labels.dtype)), dtype)
+    if labels.dtype.kind not in "iu":
+        raise user_error(
+            "one_hot needs integer labels", code="GR002", op="nd.one_hot", expected="an integer array", found=str(labels.dtype)
+        )
+    depth = whole("the number of classes", classes, 0)
+    kind = tensor(element_type(supported_dtype(dtype)), (*labels.shape, depth))
+    return apply(nd.OneHotOp, [labels], kind, depth=i64_attr(depth))

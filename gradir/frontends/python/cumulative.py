@@ -36,6 +36,14 @@ def cumprod(x: Any, axis: int | None = None, reverse: bool = False, exclusive: b
     return _cumulative(nd.CumprodOp, x, axis, reverse, exclusive)
 
 
+def cumlogsumexp(x: Any, axis: int | None = None, reverse: bool = False, exclusive: bool = False) -> Array:
+    """Logarithms of the sums of exponentials of the first elements; integers become f32"""
+    x = as_array(x)
+    if not promotion.is_float(x.dtype):
+        x = astype(x, promotion.FLOAT32)
+    return _cumulative(nd.CumlogsumexpOp, x, axis, reverse, exclusive)
+
+
 def cummax(x: Any, axis: int | None = None, reverse: bool = False, exclusive: bool = False) -> Array:
     """Largest of the first elements, NaN if there is one; the derivative goes to the first that has it"""
     return _cumulative(nd.CummaxOp, x, axis, reverse, exclusive)

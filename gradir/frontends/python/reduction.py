@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from gradir.dialects import nd
-from gradir.dialects.types import i64_array, tensor
+from gradir.dialects.types import i64_array, i64_attr, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import divide, sqrt, square, subtract
@@ -77,20 +77,43 @@ def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     return astype(divide(sum(astype(x, wide), axis, keepdims), as_array(count, wide)), dtype)
 
 
-def var(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Mean squared distance from the mean (biased), in two passes"""
+def var(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Array:
+    """Mean squared distance from the mean, in two passes; `correction` is subtracted from the count (1: sample variance)"""
     x = as_array(x)
     if promotion.is_complex(x.dtype):
         far = subtract(x, mean(x, axis, True))
-        return mean(square(OPERATORS["abs"](far)), axis, keepdims)
+        squares = sum(square(OPERATORS["abs"](far)), axis, keepdims)
+        count = math.prod(x.shape[k] for k in normalize_axes(x, axis))
+        return divide(squares, as_array(count - correction, squares.dtype))
     if not promotion.is_float(x.dtype):
         x = astype(x, promotion.FLOAT32)
-    return mean(square(subtract(x, mean(x, axis, True))), axis, keepdims)
+    return _over(nd.VarianceOp, x, axis, keepdims, correction=i64_attr(correction))
 
 
-def std(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Square root of the (biased) variance"""
-    return sqrt(var(x, axis, keepdims))
+def _over(kind: type[Operation], x: Array, axis: Axis, keepdims: bool, **more: Attribute) -> Array:
+    axes = normalize_axes(x, axis)
+    out = apply(kind, [x], with_shape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes)), dims=i64_array(axes), **more)
+    return reshape(out, tuple(1 if k in axes else n for k, n in enumerate(x.shape))) if keepdims else out
+
+
+def std(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Array:
+    """Square root of the variance; its derivative where all elements are equal is 0"""
+    return sqrt(var(x, axis, keepdims, correction))
+
+
+def norm(x: Any, axis: Axis = None, ord: float = 2, keepdims: bool = False) -> Array:
+    """Length of the vectors along `axis`: ord 2, 1, or inf; without overflow inside, its derivative at 0 is 0"""
+    x = as_array(x)
+    if ord not in (1, 2, math.inf):
+        raise user_error("unknown order of a norm", code="GR112", op="nd.norm", expected="1, 2 or inf", found=repr(ord))
+    if promotion.is_complex(x.dtype):
+        x = OPERATORS["abs"](x)
+    if not promotion.is_float(x.dtype):
+        x = astype(x, promotion.FLOAT32)
+    if ord == 2:
+        return _over(nd.NormOp, x, axis, keepdims)
+    size = OPERATORS["abs"](x)
+    return sum(size, axis, keepdims) if ord == 1 else max(size, axis, keepdims)
 
 
 def _arg(kind: type[Operation], name: str, x: Any, axis: int | None) -> Array:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.types import element_type, is_static, numpy_dtype, shape_of, tensor
@@ -178,11 +178,16 @@ def apply(kind: type[Operation], operands: Sequence[Array], result: TensorType, 
 
 
 def apply_several(
-    kind: type[Operation], operands: Sequence[Array], results: Sequence[TensorType], /, **properties: Attribute
+    kind: type[Operation],
+    operands: Sequence[Array],
+    results: Sequence[TensorType],
+    regions: Sequence[Region] = (),
+    /,
+    **properties: Attribute,
 ) -> list[Array]:
-    """One op in the current mode; its results."""
+    """One op in the current mode, with these regions; its results."""
     if STATE.function is None:
-        values = evaluate(kind, operands, results, properties)
+        values = evaluate(kind, operands, results, properties, regions)
         return [array_module.Array(result, concrete=value) for result, value in zip(results, values)]
     function, builder = current()
     builder.loc = python_location()
@@ -191,19 +196,23 @@ def apply_several(
         from gradir.frontends.python.run_time_sizes import size_operands
 
         inputs += size_operands(kind, results[0])
-    made = builder.op(kind, inputs, results, properties)
+    made = builder.op(kind, inputs, results, properties, regions)
     concrete: Sequence[Any] = [None] * len(results)
     if function.recording and all(x.concrete is not None for x in operands):
-        concrete = evaluate(kind, operands, results, properties)
+        concrete = evaluate(kind, operands, results, properties, [region.clone() for region in regions])
     return [array_module.Array(result, value, function, known) for result, value, known in zip(results, made.results, concrete)]
 
 
 def evaluate(
-    kind: type[Operation], operands: Sequence[Array], results: Sequence[TensorType], properties: dict[str, Attribute]
+    kind: type[Operation],
+    operands: Sequence[Array],
+    results: Sequence[TensorType],
+    properties: dict[str, Attribute],
+    regions: Sequence[Region] = (),
 ) -> list[np.ndarray[Any, Any]]:
     """The op's own meaning on concrete values."""
     block = Block(arg_types=[x.type for x in operands])
-    op: Any = kind.create(operands=list(block.args), result_types=results, properties=properties)
+    op: Any = kind.create(operands=list(block.args), result_types=results, properties=properties, regions=regions)
     try:
         op.verify_()
     except VerifyException as error:
