@@ -1,4 +1,6 @@
-"""Arrays on a command line: `2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `@x.npy`; results print the same way.
+"""Arrays on a command line: `2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `2xcomplex<f32>=[(1,2),(0,-1)]`, `4xf32=random(0)`, `@x.npy`.
+
+Results print the same way.
 
 Relies on numpy and the runtime's names of element types only: a saved artefact runs without the compiler.
 """
@@ -20,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SHOWN = 1000
 """A result with more elements shows its first and last ones only."""
 
-_SPEC = re.compile(r"((?:\d+x)*)([a-z]+\d*)=(.+)", re.S)
+_SPEC = re.compile(r"((?:\d+x)*)([a-z]+\d*|complex<f\d+>)=(.+)", re.S)
 _NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, "true": True, "false": False}
 
 
@@ -38,12 +40,22 @@ def read_array(text: str) -> Array:
     if value == "iota":
         return np.arange(math.prod(shape)).reshape(shape).astype(dtype)
     try:
-        given = np.array(_value(value), dtype=_wide(dtype))
+        given = _complex(value) if dtype.kind == "c" else np.array(_value(value), dtype=_wide(dtype))
     except (ValueError, TypeError, OverflowError) as error:
         raise _error(text, "a number, a nested list, random(SEED), iota or @FILE.npy", str(error)) from error
     if given.shape not in ((), shape):
         raise _error(text, f"values of shape {list(shape)}", f"shape {list(given.shape)}")
     return _convert(np.broadcast_to(given, shape), dtype, text)
+
+
+def _complex(text: str) -> Array:
+    """Pairs `(re,im)`, or real numbers."""
+    parts = np.array(_value(text.replace("(", "[").replace(")", "]")), np.float64)
+    if "(" not in text:
+        return parts.astype(np.complex128)
+    if parts.shape[-1] != 2:
+        raise ValueError("complex numbers are pairs (re,im)")
+    return np.ascontiguousarray(parts).view(np.complex128)[..., 0]
 
 
 def show_array(array: Array) -> str:
@@ -86,6 +98,8 @@ def _random(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) -> Array:
         return generator.integers(0, 2, shape).astype(dtype)
     if np.issubdtype(dtype, np.integer):
         return generator.integers(0, 10, shape).astype(dtype)
+    if dtype.kind == "c":
+        return np.asarray(generator.standard_normal(shape) + 1j * generator.standard_normal(shape)).astype(dtype)
     return np.asarray(generator.standard_normal(shape)).astype(dtype)
 
 
@@ -101,6 +115,8 @@ def _load(path: str) -> Array:
 
 def _mixed_zeros(flat: Array) -> bool:
     """0.0 == -0.0: whether both occur."""
+    if flat.dtype.kind == "c":
+        return _mixed_zeros(flat.real) or _mixed_zeros(flat.imag)
     if flat[0] != 0 or not (np.issubdtype(flat.dtype, np.floating) or dtype_name(flat.dtype) == "bf16"):
         return False
     signs = np.signbit(flat.astype(np.float64))
@@ -121,6 +137,8 @@ def _short(flat: Array) -> str:
 def _element(value: Any) -> str:
     if isinstance(value, np.bool_):
         return "true" if value else "false"
+    if isinstance(value, np.complexfloating):
+        return f"({value.real!s},{value.imag!s})"
     return str(value)  # numpy's shortest text that reads back as the same number
 
 

@@ -24,6 +24,9 @@ from gradir.tools.arrays import read_array, show_array
         ("ui64=18446744073709551615", (), np.uint64, 2**64 - 1),
         ("i64=-9223372036854775808", (), np.int64, -(2**63)),
         ("0x3xf32=1", (0, 3), np.float32, np.zeros((0, 3))),
+        ("2xcomplex<f32>=[(1,-2.5),(inf,0)]", (2,), np.complex64, [1 - 2.5j, complex(np.inf, 0)]),
+        ("2xcomplex<f64>=(0,1)", (2,), np.complex128, 1j),
+        ("complex<f64>=2", (), np.complex128, 2),
         ("2xbf16=[1,0.5]", (2,), ml_dtypes.bfloat16, [1, 0.5]),
     ],
 )
@@ -57,6 +60,8 @@ def test_npy_file(tmp_path: Path) -> None:
         ("i8=128", "whole numbers from -128 to 127"),
         ("i8=1.5", "whole numbers"),
         ("ui8=-1", "whole numbers from 0 to 255"),
+        ("2xcomplex<f32>=[(1,2,3),(1,2,3)]", "complex numbers are pairs"),
+        ("2xcomplex<f16>=1", "SHAPExTYPE=VALUE"),
         ("2xf32=[[1],2]", "a nested list"),
         ("@/no/such.npy", "numpy.save"),
         ("2xi32=random(x)", "a nested list"),
@@ -84,6 +89,9 @@ def test_npy_with_pickle_is_refused(tmp_path: Path) -> None:
         "2xi1=[true,false]",
         "2xbf16=[0.5,1]",
         "2xf32=[0.0,-0.0]",
+        "3xcomplex<f32>=[(0.1,-2),(nan,inf),(0,-0.0)]",
+        "2xcomplex<f64>=[(0.0,0.0),(0.0,-0.0)]",
+        "2xcomplex<f64>=(1,2)",
         "0x2xf32=[]",
     ],
 )
