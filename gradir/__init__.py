@@ -26,7 +26,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     _PYTHON + "elementwise": (
         "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "relu", "negative",
-        "abs", "sign", "invert", "stop_gradient", "silu", "softplus", "square", "isfinite", "add", "subtract", "multiply",
+        "abs", "sign", "invert", "stop_gradient", "square", "isfinite", "add", "subtract", "multiply",
         "divide", "maximum", "minimum", "fmod", "mod", "floor_divide", "power", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor",
         "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and",
         "logical_or", "where", "clip", "gelu", "pi",
@@ -54,6 +54,14 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "gather_scatter": ("take_along_axis", "gather", "scatter"),
     _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot"),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
+    _PYTHON + "activation": (
+        "silu", "softplus", "log_sigmoid", "mish", "elu", "celu", "selu", "leaky_relu", "relu6", "hard_tanh", "hard_sigmoid", "hard_silu",
+        "glu",
+    ),
+    _PYTHON + "normalization": ("batch_norm", "batch_norm_inference", "group_norm", "rms_norm", "attention"),
+    _PYTHON + "losses": (
+        "mse_loss", "l1_loss", "huber_loss", "binary_cross_entropy_with_logits", "kl_div", "nll_loss",
+    ),
     _PYTHON + "effects": ("assert_", "optimization_barrier"),
     _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),

@@ -249,6 +249,12 @@ GRAPH: dict[str, Code] = {
         cause="an unknown name, no function, operands that the shape rule refuses, or a configuration that is no text or number.",
         next_step="compare expected and found; arrays are operands, everything else is configuration.",
     ),
+    "GR118": graph(
+        "unknown reduction of a loss",
+        meaning="A loss is reduced to its mean or its sum, or not at all.",
+        cause="another framework's word, or a reduction passed in place of another argument.",
+        next_step='write `reduction="mean"`, `"sum"` or `"none"`.',
+    ),
     "GR120": graph(
         "no counterpart of an imported op",
         meaning="The program in another format holds ops, types or attributes that level 1 cannot express yet; `found` lists all of them.",

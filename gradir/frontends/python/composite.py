@@ -12,7 +12,7 @@ from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.elementwise import negative
 from gradir.frontends.python.operands import as_array, astype, broadcast_to, normalize_axes, with_shape
-from gradir.frontends.python.reduction import sum
+from gradir.frontends.python.reduction import mean, sum
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.trace import apply, user_error
 
@@ -53,9 +53,15 @@ def layer_norm(x: Any, scale: Any, bias: Any, eps: float = 1e-5) -> Array:
     return apply(nd.LayerNormOp, [x, scale, bias], x.type, eps=FloatAttr(float(eps), f64))
 
 
-def cross_entropy(logits: Any, labels: Any) -> Array:
-    """-log_softmax(logits)[labels]: one loss per row. Labels are integers [N], or probabilities [N, C]"""
+def cross_entropy(logits: Any, labels: Any, label_smoothing: float = 0.0) -> Array:
+    """-log_softmax(logits)[labels]: one loss per row. Labels are integers [N], or probabilities [N, C]
+
+    `label_smoothing` a mixes the labels with the uniform distribution: (1 - a) labels + a / C.
+    """
     x, y = _float(logits), as_array(labels)
+    if label_smoothing:
+        uniform = negative(mean(log_softmax(x), -1))
+        return cross_entropy(x, y) * (1 - label_smoothing) + uniform * label_smoothing
     if x.ndim == 2 and y.shape == x.shape and promotion.is_float(y.dtype):
         return negative(sum(log_softmax(x) * y, -1))
     if x.ndim != 2 or y.shape != x.shape[:1] or y.dtype.kind not in "iu":

@@ -66,16 +66,6 @@ def abs(x: Any) -> Array:
     return apply(nd.AbsOp, [x], tensor(real_of(x.type.element_type), x.shape))
 
 
-def silu(x: Any) -> Array:
-    """x * sigmoid(x)"""
-    return multiply(x, sigmoid(x))
-
-
-def softplus(x: Any) -> Array:
-    """log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|))"""
-    return add(relu(x), log1p(exp(negative(abs(x)))))
-
-
 def square(x: Any) -> Array:
     """x * x"""
     return multiply(x, x)
