@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -14,35 +14,20 @@ from gradir import GradirError
 from gradir.driver.compile import compile_module
 from gradir.ir.text import parse_module
 from gradir.reference import run as evaluate_module
+from tests.frontends.numerics_settings import SETTINGS, Run, bits_equal, run_function
 
 BF16 = ml_dtypes.bfloat16
 INF, NAN = np.inf, np.nan
-Run = Callable[..., Any]
 
 
 def f32(*values: Any) -> np.ndarray[Any, Any]:
     return np.array(values[0] if len(values) == 1 and isinstance(values[0], list) else values, np.float32)
 
 
-@pytest.fixture(params=["evaluated", "optimize=0", "optimize=1", "optimize=2"])
+@pytest.fixture(params=SETTINGS)
 def run(request: pytest.FixtureRequest) -> Run:
     """run(f, *arrays): the function evaluated op by op, or compiled with a setting."""
-
-    def take(f: Callable[..., Any], *arrays: Any) -> Any:
-        if request.param == "evaluated":
-            with gd.eager():
-                return gd.tree_map(np.asarray, f(*(gd.asarray(a) for a in arrays)))
-        return gd.tree_map(np.asarray, gd.jit(f, optimize=int(request.param[-1]), cache=False)(*arrays))
-
-    return take
-
-
-def bits_equal(found: Any, expected: Any) -> None:
-    """Equal values, NaN where NaN is expected, and equal signs of zero."""
-    found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
-    np.testing.assert_array_equal(found, expected)
-    zeros = expected == 0
-    np.testing.assert_array_equal(np.signbit(found)[zeros], np.signbit(expected)[zeros])
+    return partial(run_function, request.param)
 
 
 # Types and rounding
