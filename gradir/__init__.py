@@ -36,6 +36,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
     ),
     _PYTHON + "bits": ("bitcast_convert", "reduce_precision", "nextafter"),
+    _PYTHON + "special": ("lgamma", "digamma", "trigamma", "polygamma", "zeta", "i0e", "i1e", "fma"),
     _PYTHON + "complex": ("real", "imag", "conj", "angle", "complex"),
     _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "norm", "argmax", "argmin"),
     _PYTHON + "cumulative": ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"),

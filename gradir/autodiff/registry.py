@@ -33,6 +33,7 @@ _FAMILIES = (
     "mathematics",
     "complex",
     "bits",
+    "special",
     "reduction",
     "cumulative",
     "contraction",

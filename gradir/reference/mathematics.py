@@ -52,16 +52,23 @@ def round_away(x: Any) -> Any:
 
 
 def fused(x: Any, y: Any, z: Any, dtype: np.dtype[Any]) -> Any:
-    """`x * y + z`: exact for f64; narrower types through f64, where the product is exact and the sum has 29 bits to spare."""
+    """`x * y + z`, rounded once: exact for f64; narrower types from an f64 sum that is rounded to odd."""
     if dtype == np.float64:
         return np.vectorize(_exact_fma, otypes=[np.float64])(x, y, z) if np.size(x * y * z) else x * y + z
-    product = np.asarray(x, np.float64) * np.asarray(y, np.float64)
-    return rounded(product + np.asarray(z, np.float64), dtype)
+    product, addend = np.asarray(x, np.float64) * np.asarray(y, np.float64), np.asarray(z, np.float64)
+    total = np.asarray(product + addend)
+    other = total - product
+    error = (product - (total - other)) + (addend - other)
+    bits = total.view(np.int64)
+    beside = np.where((error > 0) == (total > 0), bits + 1, bits - 1)
+    return rounded(np.where((error != 0) & np.isfinite(total) & (bits & 1 == 0), beside, bits).view(np.float64), dtype)
 
 
 def _exact_fma(x: float, y: float, z: float) -> float:
-    if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)) or x * y == 0:
+    if not (math.isfinite(x) and math.isfinite(y)) or x == 0 or y == 0:
         return x * y + z
+    if not math.isfinite(z):
+        return z
     (a, b), (c, d), (e, f) = x.as_integer_ratio(), y.as_integer_ratio(), z.as_integer_ratio()
     numerator, denominator = a * c * f + e * b * d, b * d * f
     if numerator == 0:
@@ -69,7 +76,7 @@ def _exact_fma(x: float, y: float, z: float) -> float:
     try:
         return numerator / denominator  # Python's integer division rounds once
     except OverflowError:
-        return math.copysign(math.inf, numerator)
+        return math.inf if numerator > 0 else -math.inf
 
 
 _FUNCTIONS: tuple[tuple[type[Operation], Callable[..., Any]], ...] = (

@@ -24,17 +24,19 @@ Array = np.ndarray[Any, Any]
 
 _ONE = "add sub mul div mul_strong sqrt"
 _FEW = "exp expm1 log log1p rsqrt tanh logistic erf sin cos pow atan2 cbrt tan asin acos atan sinh cosh asinh acosh atanh erfc erf_inv"
+_SPECIAL = "lgamma digamma trigamma bessel_i0e bessel_i1e zeta polygamma"
 _UPSTREAM_FEW = (
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fpowi log log10 log1p log2 powf rsqrt sin sinh tan tanh"
 )
 
 ULPS: dict[str, float] = {
     **{f"nd.{name}": 1.0 for name in _ONE.split()},
-    **{f"nd.{name}": 4.0 for name in _FEW.split()},
+    **{f"nd.{name}": 4.0 for name in f"{_FEW} {_SPECIAL}".split()},
     "nd.convert": 1.0,
     **dict.fromkeys(("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.truncf", "arith.sitofp", "arith.uitofp"), 1.0),
     "math.sqrt": 1.0,
     "math.fma": 1.0,
+    "nd.fma": 1.0,
     **{f"math.{name}": 4.0 for name in _UPSTREAM_FEW.split()},
     "vector.fma": 1.0,
     "vector.outerproduct": 1.0,
@@ -52,6 +54,8 @@ COMPLEX_ULPS: dict[str, float] = {
     "nd.div": 4.0,
 }
 """Elementwise ops on complex numbers: error of each part in units in the last place of the absolute value."""
+
+_CANCELLING = ("nd.lgamma", "nd.digamma", "nd.zeta", "nd.polygamma")
 
 COMPOSITE_ULPS = 16.0
 """Composites: error in units of the magnitudes of `magnitudes`."""
@@ -172,10 +176,12 @@ class Noise:
         if ulps is None or _is_exact(op.name, arrays, result):
             return None
         bound = ulps * spacing(result)
-        if op.name in ("vector.fma", "vector.outerproduct", "math.fma"):
+        if op.name in ("vector.fma", "vector.outerproduct", "math.fma", "nd.fma"):
             a, b = (_wide(array) for array in arrays[:2])
             product = a[:, None] * b if op.name == "vector.outerproduct" and b.ndim else a * b
             bound = bound + np.abs(product) * unit(result.dtype)
+        if op.name in _CANCELLING and result.dtype == np.float64:
+            bound = bound + ulps * unit(result.dtype) * _cancelling(op.name, arrays)
         return np.where(result == 0, 0.0, bound)
 
 
@@ -198,6 +204,19 @@ def complex_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Arra
         return spacing(result) * (16 + 4 * exponent[..., None])
     ulps = COMPLEX_ULPS.get(op.name)
     return None if ulps is None else ulps * spacing(result)
+
+
+def _cancelling(name: str, arrays: Sequence[Array]) -> Array:
+    """Of f64 functions with zeros at negative x: the terms whose difference is small there."""
+    x = _wide(arrays[-1])
+    with np.errstate(all="ignore"):
+        a, fraction = np.abs(x), x - np.floor(x)
+        if name in ("nd.lgamma", "nd.digamma"):
+            terms = 2 + np.log1p(a) * (a if name == "nd.lgamma" else 1.0)
+        else:
+            s = _wide(arrays[0]) + (name == "nd.polygamma")
+            terms = (np.exp(np.log(s) * s) if name == "nd.polygamma" else 1.0) * (fraction**-s + (1 - fraction) ** -s)
+        return np.where((x < 0) & np.isfinite(terms), terms, 0.0)
 
 
 def _wide(array: Array) -> Array:

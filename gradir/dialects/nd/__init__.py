@@ -31,6 +31,7 @@ from gradir.dialects.nd import (
     regions,
     shape,
     sorting,
+    special,
     statistics,
 )
 from gradir.dialects.nd.arrangement import OneHotOp, SplitOp
@@ -141,12 +142,23 @@ from gradir.dialects.nd.resource import ResourceAttr, ResourceStorage
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, DimOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
 from gradir.dialects.nd.sorting import SortOp, TopKOp
 from gradir.dialects.nd.statistics import NormOp, VarianceOp
+from gradir.dialects.nd.special import (
+    BesselI0eOp,
+    BesselI1eOp,
+    DigammaOp,
+    FmaOp,
+    LgammaOp,
+    PolygammaOp,
+    TrigammaOp,
+    ZetaOp,
+)
 
 FAMILIES = {
     "elementwise": elementwise.OPS,
     "mathematics": mathematics.OPS,
     "complex": complex_parts.OPS,
     "bits": bits.OPS,
+    "special": special.OPS,
     "reduction": reduction.OPS,
     "cumulative": cumulative.OPS,
     "contraction": contraction.OPS,
@@ -194,6 +206,8 @@ __all__ = [
     "AttentionOp",
     "BatchNormInferOp",
     "BatchNormTrainOp",
+    "BesselI0eOp",
+    "BesselI1eOp",
     "Binary",
     "BindOp",
     "BitcastConvertOp",
@@ -226,6 +240,7 @@ __all__ = [
     "Cumulative",
     "CustomCallOp",
     "DimOp",
+    "DigammaOp",
     "Direction",
     "DirectionAttr",
     "DivOp",
@@ -241,6 +256,7 @@ __all__ = [
     "Factorisation",
     "Expm1Op",
     "FloorOp",
+    "FmaOp",
     "Fourier",
     "GatherGeneralOp",
     "GatherOp",
@@ -255,6 +271,7 @@ __all__ = [
     "IsInfOp",
     "IsNanOp",
     "LayerNormOp",
+    "LgammaOp",
     "Log1pOp",
     "LogOp",
     "LogSoftmaxOp",
@@ -276,6 +293,7 @@ __all__ = [
     "OrOp",
     "PadOp",
     "Philox4x32Op",
+    "PolygammaOp",
     "PopcntOp",
     "PowOp",
     "QrOp",
@@ -334,6 +352,7 @@ __all__ = [
     "Threefry2x32Op",
     "TransposeOp",
     "TriangularSolveOp",
+    "TrigammaOp",
     "TruncOp",
     "Unary",
     "UpdateAtOp",
@@ -341,6 +360,7 @@ __all__ = [
     "WindowKind",
     "WindowKindAttr",
     "XorOp",
+    "ZetaOp",
     "YieldOp",
     "emit",
 ]

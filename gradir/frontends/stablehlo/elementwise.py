@@ -44,6 +44,9 @@ UNARY: dict[str, type[nd.Unary]] = {
     "chlo.cosh": nd.CoshOp,
     "chlo.erf": nd.ErfOp,
     "chlo.erf_inv": nd.ErfInvOp,
+    "chlo.bessel_i1e": nd.BesselI1eOp,
+    "chlo.digamma": nd.DigammaOp,
+    "chlo.lgamma": nd.LgammaOp,
     "chlo.erfc": nd.ErfcOp,
     "chlo.sinh": nd.SinhOp,
     "chlo.tan": nd.TanOp,
@@ -66,6 +69,8 @@ BINARY: dict[str, type[nd.Binary]] = {
     "stablehlo.subtract": nd.SubOp,
     "stablehlo.xor": nd.XorOp,
     "chlo.next_after": nd.NextAfterOp,
+    "chlo.polygamma": nd.PolygammaOp,
+    "chlo.zeta": nd.ZetaOp,
 }
 
 

@@ -34,6 +34,7 @@ from gradir.lowering.convert_nd_to_linalg import (
     select_and_scatter,
     shape,
     sorting,
+    special,
 )
 from gradir.lowering.convert_nd_to_linalg.fast_math import mark_fast_math
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
@@ -47,6 +48,7 @@ FAMILIES = (
     elementwise,
     mathematics,
     bits,
+    special,
     reduction,
     cumulative,
     contraction,

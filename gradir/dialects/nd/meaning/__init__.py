@@ -34,6 +34,7 @@ from gradir.dialects.nd.meaning import (
     region_reduction,
     shape,
     sorting,
+    special,
     statistics,
 )
 from gradir.dialects.types import element_of, numpy_dtype
@@ -48,6 +49,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **mathematics.EVALUATE,
     **complex_numbers.EVALUATE,
     **bits.EVALUATE,
+    **special.EVALUATE,
     **reduction.EVALUATE,
     **cumulative.EVALUATE,
     **contraction.EVALUATE,
