@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from gradir.dialects.nd import creation, shape
+from gradir.dialects.nd import creation, effects, regions, shape
 from gradir.dialects.nd.base import NdOp, Sample
 
 OpClass = type[Operation]
@@ -70,6 +70,10 @@ SAMPLES = Facet("samples", "small valid inputs, from which tests are generated",
 skip(creation.SymbolOp, "evaluate", "the size belongs to the run: the reference evaluator knows what a name is bound to")
 skip(shape.DimOp, "evaluate", "a number of the shape alone: the reference evaluator reads it off the operand")
 skip(creation.BindOp, "evaluate", "gives a size its name and has no result; the reference evaluator keeps the names")
+skip(effects.AssertOp, "evaluate", "it has no result; the reference evaluator stops where the condition is false")
+skip(regions.YieldOp, "evaluate", "part of the op around it")
+skip(regions.YieldOp, "samples", "part of the op around it")
+skip(regions.YieldOp, "linalg", "part of the op around it")
 
 
 def facet_table(ops: Sequence[OpClass], facets: Sequence[Facet]) -> dict[str, dict[str, Cell]]:

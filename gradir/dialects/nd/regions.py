@@ -17,7 +17,6 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from gradir.dialects.facets import skip
 from gradir.dialects.nd.base import TENSOR, NdOp, Sample
 from gradir.dialects.nd.creation import ConstantOp
 from gradir.dialects.text import parse_operands, parse_tensors, resolve
@@ -151,8 +150,5 @@ def create(
     """One op of class `kind` of several results, without the checks and the cost of a constructor."""
     return cast("Any", kind).create(operands=tuple(operands), result_types=tuple(results), properties=properties, regions=list(regions))
 
-
-for _facet in ("evaluate", "samples", "linalg"):
-    skip(YieldOp, _facet, "part of the op around it")
 
 OPS = (YieldOp,)
