@@ -47,7 +47,8 @@ def cross_entropy_vjp(t: TensorBuilder, op: nd.CrossEntropyOp, ct: SSAValue) -> 
     x = op.operands[0]
     last = len(shape_of(x)) - 1
     count = shape_of(x)[last]
-    labels = clamped(t, op.operands[1], count) if isinstance(count, int) else op.operands[1]
+    assert isinstance(count, int), "verified"
+    labels = clamped(t, op.operands[1], count)
     weights = t.emit(nd.SoftmaxOp, [x], x.type, dim=softmax_axis(last))
     classes = tensor(element_of(labels), shape_of(x))
     hot = t.compare("eq", t.iota(classes, last), t.broadcast(labels, classes, range(last)))

@@ -21,6 +21,7 @@ from gradir.frontends.stablehlo import (
     effects,
     elementwise,
     indexing,
+    normalization,
     linalg,
     random,
     reductions,
@@ -45,6 +46,7 @@ RULES: Mapping[str, Rule] = {
     **linalg.RULES,
     **sorting.RULES,
     **effects.RULES,
+    **normalization.RULES,
     **random.RULES,
 }
 """Name of an op -> how it is converted."""
