@@ -16,8 +16,9 @@ from xdsl.ir import Operation, SSAValue
 from gradir.dialects.size_limits import limits_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
-from gradir.ir.passes import location_text
+from gradir.ir.passes import function_name, location_text
 from gradir.ir.structure import public_functions
+from gradir.reference.blame import blame
 from gradir.reference.compare import Expectation, compare, expectations, unstable_share
 from gradir.reference.inputs import generate, has_run_time_sizes
 from gradir.reference.run import input_types, run
@@ -45,14 +46,22 @@ class SemanticsChecker:
     special: bool = False
     cases: dict[str, list[Case]] = field(default_factory=dict[str, list[Case]])
     skipped: dict[str, GradirError] = field(default_factory=dict[str, GradirError])
+    before: ModuleOp | None = None
+    """The module as the last pass left it, for naming the op."""
 
     def start(self, module: ModuleOp) -> None:
         """Evaluate every public function of `module`. Raises `GradirError` where the module itself has no meaning."""
         for function in public_functions(module):
             self._admit(module, function)
+        self.before = module.clone()
 
     def after(self, pass_name: str, module: ModuleOp) -> GradirError | None:
         """The difference that `pass_name` made, if any; functions that only now have a meaning are admitted."""
+        error = self._difference(pass_name, module)
+        self.before = module.clone()
+        return error
+
+    def _difference(self, pass_name: str, module: ModuleOp) -> GradirError | None:
         functions = {function.sym_name.data: function for function in public_functions(module)}
         for name, cases in self.cases.items():
             if name not in functions:
@@ -106,16 +115,19 @@ class SemanticsChecker:
                 where = "shape or element type" if difference.index is None else f"element {list(difference.index)}"
                 scope = f"{difference.count} of {max(1, array.size)} elements, sample {case.sample}, seed {self.seed}"
                 message = f"result {k} of @{name} differs at {where} ({scope})"
-                culprit = producer(function, k)
+                last = producer(function, k)
+                found_at = blame(self.before or module, module, name, case.inputs, shapes, self.seed + case.sample, last)
+                culprit = found_at.op if found_at is not None else last
                 return GradirError(
                     f"pass {pass_name}: {message}",
                     part="operator",
                     code="OP110",
                     op=culprit.name if culprit is not None else "",
-                    function=f"@{name}",
+                    function=function_name(culprit) if culprit is not None else f"@{name}",
                     location=location_text(culprit.location) if culprit is not None else "",
                     expected=difference.expected,
-                    found=difference.found,
+                    found=difference.found + (f"; {found_at.text}" if found_at is not None else ""),
+                    hint="gradir-reduce FILE --test 'gradir-opt --check-semantics -p PIPELINE' makes the program small",
                 )
         return None
 

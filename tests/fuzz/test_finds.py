@@ -62,6 +62,17 @@ def test_a_callee_whose_name_is_no_text() -> None:
     assert caught.value.code == "GR011"
 
 
+@pytest.mark.parametrize("kind", ["3 : i64", '"f"', "array<i64: 1>"])
+def test_a_return_in_a_function_whose_type_is_none(kind: str) -> None:
+    text = f""""builtin.module"() ({{
+  "func.func"() <{{sym_name = "f", function_type = {kind}}}> ({{ "func.return"() : () -> () }}) : () -> ()
+}}) : () -> ()
+"""
+    with pytest.raises(GradirError, match="whose type is|function_type") as caught:
+        parse_module(text)
+    assert "crashed" not in caught.value.message + caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "inputs", "code"),
     [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, ModuleOp, f32
 from xdsl.ir import Operation
 
 from gradir.errors import GradirError
@@ -157,6 +159,16 @@ def round_down_the_bound(module: ModuleOp) -> None:
     op.operands = (op.operands[0], first(module, "arith.constant", 2).results[0], op.operands[2])
 
 
+def add_twice(module: ModuleOp) -> None:
+    op = first(module, "arith.addf", 1)
+    op.operands = (op.operands[0],) * 2
+
+
+def start_from_one(module: ModuleOp) -> None:
+    op = first(module, "arith.constant", 5)
+    op.properties["value"] = DenseIntOrFPElementsAttr.from_list(op.results[0].type, [1.0])
+
+
 @dataclass(frozen=True)
 class Planted:
     level: str
@@ -200,8 +212,38 @@ def test_the_error_shows_values_and_where() -> None:
     swap_operands(module)
     error = checker.after("swap", module)
     assert error is not None
-    assert error.op == "nd.exp" and error.function == "@f" and error.location.startswith("test.mlir:")
-    assert "+-" in error.expected and float(error.found) and "24 elements, sample 0, seed 5" in error.message
+    assert error.op == "nd.sub" and error.function == "@norm" and error.location.startswith("test.mlir:")
+    assert "+-" in error.expected and "24 elements, sample 0, seed 5" in error.message
+    found = re.fullmatch(
+        r"(\S+); nd.sub gives (\S+) where (\S+) was computed before, at element \[0, 0\]; operands of nd.sub: #0 = (\S+), #1 = (\S+)",
+        error.found,
+    )
+    assert found is not None, error.found
+    result, given, before, a, b = map(float, found.groups())
+    assert given == pytest.approx(-before) and given == pytest.approx(a - b) and result == pytest.approx(np.exp(given), rel=1e-5)
+
+
+NAMED = [
+    (LEVEL_1, swap_operands, "nd.sub", "#0 = "),
+    (LEVEL_1, drop_contraction, "nd.exp", "operands of nd.exp: #0 = "),
+    (LEVEL_2, change_scale, "arith.constant", "operands of arith.constant: none"),
+    (LEVEL_3, add_twice, "arith.addf", " was computed before, at element ["),
+    (LEVEL_4, start_from_one, "arith.constant", "arith.constant gives 1.0 where 0.0 was computed before, at element [0]"),
+]
+
+
+@pytest.mark.parametrize(("text", "bug", "op", "operands"), NAMED, ids=[bug.__name__ for _, bug, _, _ in NAMED])
+def test_the_op_that_the_pass_got_wrong_is_named_with_its_operands(
+    text: str, bug: Callable[[ModuleOp], None], op: str, operands: str
+) -> None:
+    """At each level; not the one that returns the result."""
+    module = parse(text)
+    checker = SemanticsChecker(seed=1, samples=1)
+    checker.start(module)
+    bug(module)
+    error = checker.after("planted", module)
+    assert error is not None
+    assert (error.op, operands in error.found) == (op, True), error
 
 
 CORRECT = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import time
@@ -106,8 +107,8 @@ def run(
 
 
 def _kind(message: str) -> str:
-    """What two finds with one cause have in common: the message without numbers."""
-    return "".join(c for c in message if not c.isdigit())[:80]
+    """What two finds with one cause have in common: the message without numbers and quoted names."""
+    return re.sub(r"'[^']*'|\d+", "", message)[:80]
 
 
 def _child(first: int, stop: int | None, seconds: float) -> Iterator[tuple[Case, str, str]]:
