@@ -18,6 +18,10 @@ Polynomial: TypeAlias = tuple[tuple[Monomial, int], ...]
 """(sorted atoms, coefficient) in the order of the text: higher degrees first, the number last."""
 
 T = TypeVar("T")
+Interval: TypeAlias = tuple[int, int]
+
+UNLIMITED = 1 << 62
+"""Stands for a size without an upper limit in the arithmetic of bounds."""
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([^\d\s*+\-(),][^\s*+\-(),]*)|([*+\-(),]))")
 _FUNCTIONS = ("floordiv", "max", "mod")
@@ -128,6 +132,15 @@ def sign_of(a: Dim) -> int | None:
     if dict(negated).get((), 0) > 0 and all(coefficient >= 0 and all(map(_not_negative, atoms)) for atoms, coefficient in negated):
         return -1
     return None
+
+
+def bounds(size: Dim, of: Callable[[str], tuple[int, int]]) -> tuple[int, int]:
+    """The least and the largest number that a size can be, when `of` says so of its names; beyond `UNLIMITED` nothing is told apart."""
+    for atoms, number in polynomial(size) if isinstance(size, str) else ():
+        call = _call(atoms[0]) if len(atoms) == 1 else None
+        if call is not None and call[0] == "floordiv" and call[1][1] == -number and size == mod(*call[1]):
+            return 0, -number - 1  # a remainder
+    return build(size, of, _INTERVALS, lambda n: (n, n))
 
 
 def names_in(size: Dim) -> tuple[str, ...]:
@@ -444,3 +457,21 @@ _INTEGERS: dict[str, Callable[[int, int], int]] = {
     "max": max,
 }
 _SIZES: dict[str, Callable[[Any, Any], Any]] = {"+": plus, "*": times, "floordiv": floordiv, "max": maximum}
+
+
+def _multiplied(a: Interval, b: Interval) -> Interval:
+    corners = [x * y for x in a for y in b]
+    return max(min(corners), -UNLIMITED), min(max(corners), UNLIMITED)
+
+
+def _divided(a: Interval, b: Interval) -> Interval:
+    corners = [x // max(y, 1) for x in a for y in b]
+    return min(corners), max(corners)
+
+
+_INTERVALS: Mapping[str, Callable[[Interval, Interval], Interval]] = {
+    "+": lambda a, b: (max(a[0] + b[0], -UNLIMITED), min(a[1] + b[1], UNLIMITED)),
+    "*": _multiplied,
+    "floordiv": _divided,
+    "max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+}

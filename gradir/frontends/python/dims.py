@@ -21,8 +21,7 @@ from gradir.frontends.python.trace import STATE, user_error
 
 Size = int | str
 
-UNLIMITED = 1 << 62
-"""Stands for a size without an upper limit in the arithmetic of bounds."""
+UNLIMITED = size_algebra.UNLIMITED
 
 
 class Dim(str):
@@ -179,7 +178,7 @@ def bounds(size: Size) -> tuple[int, int]:
         known = limits().get(name)
         return (0, UNLIMITED) if known is None else (known.min, UNLIMITED if known.max is None else known.max)
 
-    return size_algebra.build(size, of, _INTERVALS, lambda n: (n, n))
+    return size_algebra.bounds(size, of)
 
 
 def at_least(size: Size | None, least: int) -> Any:
@@ -285,24 +284,6 @@ def _no_number(size: Dim, what: str) -> Exception:
         found=f"the run-time size {size}",
         hint="compute with it as it is (+, -, *, //), pass it to functions of gradir, or compile for one size",
     )
-
-
-def _multiplied(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    corners = [x * y for x in a for y in b]
-    return max(min(corners), -UNLIMITED), min(max(corners), UNLIMITED)
-
-
-def _divided(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    corners = [x // max(y, 1) for x in a for y in b]
-    return min(corners), max(corners)
-
-
-_INTERVALS: Mapping[str, Callable[[tuple[int, int], tuple[int, int]], tuple[int, int]]] = {
-    "+": lambda a, b: (max(a[0] + b[0], -UNLIMITED), min(a[1] + b[1], UNLIMITED)),
-    "*": _multiplied,
-    "floordiv": _divided,
-    "max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
-}
 
 
 OPERATORS["sized"] = sized

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IndexType, StringAttr, SymbolRefAttr, i1, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.nd.base import new
 from gradir.dialects.types import element_of
 from gradir.dialects.upstream import arith, func, scf, tensor as upstream_tensor
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values
 from gradir.frontends.stablehlo.dialect import attribute
+from gradir.frontends.stablehlo.dynamic import inlined_call
 
 OWN_COMPOSITE = "gradir."
 """A composite that the exporter wrote is called this and the name of the op without its dialect."""
@@ -48,7 +48,13 @@ def if_op(conversion: Conversion, op: Operation) -> Values:
 
 def _if(conversion: Conversion, flag: SSAValue, op: Operation, branches: tuple[Block, Block]) -> Values:
     regions = [Region(_yielding(conversion, branch)) for branch in branches]
-    return conversion.builder.op(scf.IfOp, [flag], [result.type for result in op.results], regions=regions).results
+    return conversion.builder.op(scf.IfOp, [flag], _yielded(regions[0]), regions=regions).results
+
+
+def _yielded(region: Region) -> list[Attribute]:
+    """The types that a branch gives: those of the results, with names for run-time sizes."""
+    last = region.block.last_op
+    return [value.type for value in last.operands] if last is not None else []
 
 
 def case(conversion: Conversion, op: Operation) -> Values:
@@ -66,8 +72,7 @@ def case(conversion: Conversion, op: Operation) -> Values:
         return _if(conversion, flag, op, (branches[0], branches[1]))
     *listed, last = (Region(_yielding(conversion, branch)) for branch in branches)
     cases = DenseArrayBase.from_list(i64, list(range(len(listed))))
-    types = [result.type for result in op.results]
-    return builder.op(scf.IndexSwitchOp, [at], types, {"cases": cases}, regions=[last, *listed]).results
+    return builder.op(scf.IndexSwitchOp, [at], _yielded(last), {"cases": cases}, regions=[last, *listed]).results
 
 
 def _index(value: int) -> Any:
@@ -89,7 +94,10 @@ def composite(conversion: Conversion, op: Operation) -> Values:
     if kind is not None:
         given = attribute(op, "composite_attributes")
         properties = dict(given.data) if isinstance(given, DictionaryAttr) else {}
-        return [conversion.emit(new(kind, conversion.operands(op), op.results[0].type, properties))]
+        types = [result.type for result in op.results]
+        made = kind.create(operands=conversion.operands(op), result_types=types, properties=properties)
+        conversion.emit(made)
+        return made.results
     callee = attribute(op, "decomposition")
     if not isinstance(callee, SymbolRefAttr):
         name = attribute(op, "name")
@@ -106,6 +114,8 @@ def own_composite(op: Operation) -> type[Operation] | None:
 
 
 def _call(conversion: Conversion, op: Operation, callee: SymbolRefAttr) -> Values:
+    if conversion.dynamic is not None:
+        return inlined_call(conversion, op, callee)
     types = [result.type for result in op.results]
     return conversion.builder.op(func.CallOp, conversion.operands(op), types, {"callee": callee}).results
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, UnrealizedConversionCastOp, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_bool, is_complex, is_number, is_static, shape_of, tensor
+from gradir.dialects.types import Dim, element_of, is_bool, is_complex, is_number, is_static, shape_of, tensor
+from gradir.dialects.upstream import arith, tensor as upstream_tensor
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.ir.builder import Builder
 from gradir.ir.locations import position
 from gradir.ir.passes import function_name, location_text
+
+if TYPE_CHECKING:
+    from gradir.frontends.stablehlo.dynamic import Dynamic
 
 
 class UnsupportedError(Exception):
@@ -56,6 +60,10 @@ class Conversion:
     missing: list[Missing] = field(default_factory=list[Missing])
     sharded: list[Operation] = field(default_factory=list[Operation])
     """Ops whose sharding is ignored."""
+    dynamic: Dynamic | None = None
+    """What is known about run-time sizes; None where all are numbers."""
+    elementwise: frozenset[str] = frozenset()
+    """Ops whose operands have one shape."""
 
     # -- what rules use
 
@@ -73,7 +81,17 @@ class Conversion:
 
     def constant(self, value: complex, kind: Attribute) -> SSAValue:
         """A tensor type filled with one number."""
-        return self.emit(nd.ConstantOp.splat(value, kind))
+        if is_static(kind):
+            return self.emit(nd.ConstantOp.splat(value, kind))
+        return broadcast(self, self.constant(value, tensor(element_of(kind))), (), shape_of(kind))
+
+    def size(self, size: Dim) -> SSAValue:
+        """A size as an index value."""
+        if isinstance(size, int):
+            return self.builder(arith.ConstantOp, [], [IndexType()], {"value": IntegerAttr(size, IndexType())})
+        if size is None:
+            raise UnsupportedError("a run-time size that nothing tells")
+        return self.emit(nd.SymbolOp.make(size))
 
     def inline(self, block: Block, arguments: Values) -> list[SSAValue]:
         """The ops of `block` on these arguments, appended here; what its terminator returns."""
@@ -120,12 +138,24 @@ class Conversion:
         if rule is None:
             raise UnsupportedError("no counterpart at level 1")
         for value in (*op.operands, *op.results):
-            check_type(value.type)
+            check_type(value.type, run_time=self.dynamic is not None)
+        if self.dynamic is not None:
+            return self._results_of_run_time_size(rule, op)
         found = rule(self, op)
         for result, new in zip(op.results, found, strict=True):
             if new.type != result.type:
                 raise UnsupportedError(f"the result has type {result.type}, its counterpart {new.type}")
         return found
+
+    def _results_of_run_time_size(self, rule: Rule, op: Operation) -> Values:
+        """The same where sizes may have names: operands of one shape have one type, and what is known of sizes is followed."""
+        from gradir.frontends.stablehlo import dynamic  # lazy: it is written with this class
+
+        assert self.dynamic is not None
+        dynamic.before(self, op)
+        found = rule(self, op)
+        self.dynamic.symbolic.follow(op)
+        return [dynamic.check_result(self, new, result.type) for result, new in zip(op.results, found, strict=True)]
 
     def report(self, op: Operation, reason: str) -> None:
         """Note something that is missing."""
@@ -175,21 +205,21 @@ def is_return(op: Operation) -> bool:
     return op.name in ("stablehlo.return", "func.return")
 
 
-def check_type(kind: Attribute) -> None:
-    """Level 1 has tensors of numbers and booleans; sizes known only when the program runs are not imported."""
+def check_type(kind: Attribute, *, run_time: bool = False) -> None:
+    """Level 1 has tensors of numbers and booleans; `run_time`: of sizes that are known only when the program runs, too."""
     if not isinstance(kind, TensorType):
         raise UnsupportedError(f"type {kind}")
     element = element_of(cast("Attribute", kind))
     if not is_number(element) and not is_bool(element) and not is_complex(element):
         raise UnsupportedError(f"element type {element}")
-    if not is_static(cast("TensorType[Any]", kind)):
+    if not run_time and not is_static(cast("TensorType[Any]", kind)):
         raise UnsupportedError(f"sizes that are known only when the program runs, in {kind}")
 
 
 # -- values that many rules make
 
 
-def reshape(conversion: Conversion, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+def reshape(conversion: Conversion, value: SSAValue, shape: Sequence[Dim]) -> SSAValue:
     """The value in that shape."""
     return value if shape_of(value) == tuple(shape) else conversion.emit(nd.ReshapeOp.make(value, shape))
 
@@ -199,9 +229,17 @@ def transpose(conversion: Conversion, value: SSAValue, perm: Sequence[int]) -> S
     return value if tuple(perm) == tuple(range(len(perm))) else conversion.emit(nd.TransposeOp.make(value, perm))
 
 
-def broadcast(conversion: Conversion, value: SSAValue, dims: Sequence[int], shape: Sequence[int]) -> SSAValue:
+def position_of(conversion: Conversion, at: Dim) -> SSAValue:
+    """A place along a dimension, a number or computed from sizes, as a rank-0 tensor."""
+    if isinstance(at, int):
+        return conversion.constant(at, tensor(i64))
+    builder = conversion.builder
+    return builder(upstream_tensor.FromElementsOp, [builder(arith.IndexCastOp, [conversion.size(at)], [i64])], [tensor(i64)])
+
+
+def broadcast(conversion: Conversion, value: SSAValue, dims: Sequence[int], shape: Sequence[Dim]) -> SSAValue:
     """`broadcast_in_dim`: sizes of 1 stretch."""
-    sizes = cast("tuple[int, ...]", shape_of(value))
+    sizes = shape_of(value)
     kept = [k for k, d in enumerate(dims) if sizes[k] == shape[d]]
     value = reshape(conversion, value, [sizes[k] for k in kept])
     places = [dims[k] for k in kept]
@@ -209,10 +247,11 @@ def broadcast(conversion: Conversion, value: SSAValue, dims: Sequence[int], shap
         return value
     order = sorted(range(len(places)), key=lambda k: places[k])
     value = transpose(conversion, value, order)
-    return conversion.emit(nd.BroadcastOp.make(value, [places[k] for k in order], shape))
+    run_time = [conversion.size(n) for n in shape if not isinstance(n, int)]
+    return conversion.emit(nd.BroadcastOp.make(value, [places[k] for k in order], shape, run_time))
 
 
-def splat(conversion: Conversion, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+def splat(conversion: Conversion, value: SSAValue, shape: Sequence[Dim]) -> SSAValue:
     """A rank-0 value at every position; a value that has the shape already as it is."""
     return value if shape_of(value) == tuple(shape) else broadcast(conversion, value, (), shape)
 

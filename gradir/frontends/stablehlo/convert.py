@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation
 
+from gradir import size_algebra
+from gradir.dialects.size_limits import LIMITS, limits_attribute
+from gradir.dialects.types import element_of, shape_of, tensor
 from gradir.dialects.upstream.func import FuncOp, ReturnOp
 from gradir.errors import GradirError
 from gradir.frontends.stablehlo import (
     bits,
     contractions,
     control,
+    dynamic,
     effects,
     elementwise,
     indexing,
-    normalization,
     linalg,
+    normalization,
     random,
     reductions,
     shapes,
@@ -31,6 +35,7 @@ from gradir.frontends.stablehlo import (
 )
 from gradir.frontends.stablehlo.conversion import Conversion, Missing, Rule, UnsupportedError, check_type, listed
 from gradir.frontends.stablehlo.dialect import attribute
+from gradir.frontends.stablehlo.symbolic import Symbolic
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.diagnostics import Engine
 
@@ -48,6 +53,7 @@ RULES: Mapping[str, Rule] = {
     **effects.RULES,
     **normalization.RULES,
     **random.RULES,
+    **dynamic.RULES,
 }
 """Name of an op -> how it is converted."""
 
@@ -64,13 +70,17 @@ def convert(source: ModuleOp, context: Context, engine: Engine) -> ModuleOp:
     """
     known = {op.sym_name.data: op for op in source.body.block.ops if isinstance(op, FuncOp)}
     conversion = Conversion(context, RULES, Builder(Block(), source.location), known)
+    if dynamic.is_dynamic(list(known.values())):
+        conversion.dynamic = dynamic.Dynamic(Symbolic(lambda old: shape_of(conversion.values[old])))
+        conversion.elementwise = frozenset(elementwise.RULES)
     functions: list[Operation] = []
     spelled_out = _decompositions(source)
     for op in source.body.block.ops:
         if isinstance(op, FuncOp) and op.sym_name.data in spelled_out:
             continue
         if isinstance(op, FuncOp):
-            functions.append(_function(conversion, op))
+            if conversion.dynamic is None or not _is_private(op):  # private ones become part of their callers
+                functions.append(_function(conversion, op))
         elif op.name in IGNORED:
             conversion.sharded.append(op)
         else:
@@ -102,29 +112,44 @@ def _function(conversion: Conversion, source: FuncOp) -> Operation:
     types = [*source.function_type.inputs, *source.function_type.outputs]
     for kind in dict.fromkeys(types):
         try:
-            check_type(kind)
+            check_type(kind, run_time=conversion.dynamic is not None)
         except UnsupportedError as error:
             conversion.report(source, str(error))
     body = source.body.first_block
     if body is None or body.next_block is not None:
         conversion.report(source, "a function without a body" if body is None else "a function of several blocks")
         return source.clone()
-    made = Block(arg_types=list(source.function_type.inputs))
+    inputs: list[Attribute] = list(source.function_type.inputs)
+    if conversion.dynamic is not None:
+        named = dynamic.named_arguments(source, conversion.functions)
+        inputs = [tensor(element_of(a), named[a]) if a in named else a.type for a in body.args]
+        conversion.dynamic.symbolic.limits.clear()
+    made = Block(arg_types=inputs)
     for old, new in zip(body.args, made.args):
         new.location = old.location
         new.name_hint = old.name_hint
     conversion.values.update(zip(body.args, made.args))
     conversion.builder = Builder(made, source.location)
+    outputs: list[Attribute] = list(source.function_type.outputs)
     for op in body.ops:
         if isinstance(op, ReturnOp):
             conversion.builder.loc = op.location
-            conversion.builder.op(ReturnOp, conversion.operands(op))
+            results = conversion.operands(op)
+            outputs = [value.type for value in results]
+            conversion.builder.op(ReturnOp, results)
         else:
             conversion.convert(op)
-    visibility = attribute(source, "sym_visibility")
-    private = isinstance(visibility, StringAttr) and visibility.data == "private"
-    outputs = list(source.function_type.outputs)
-    return new_function(source.sym_name.data, made, outputs, private=private, loc=source.location)
+    attributes: dict[str, Attribute] = {}
+    if conversion.dynamic is not None:
+        sizes = {name for kind in inputs if isinstance(kind, TensorType) for n in shape_of(kind) for name in size_algebra.names_in(n)}
+        if limits := dynamic.limits(conversion, sorted(sizes)):
+            attributes[LIMITS] = limits_attribute(limits)
+    return new_function(source.sym_name.data, made, outputs, private=_is_private(source), attributes=attributes, loc=source.location)
+
+
+def _is_private(function: FuncOp) -> bool:
+    visibility = attribute(function, "sym_visibility")
+    return isinstance(visibility, StringAttr) and visibility.data == "private"
 
 
 def _unsupported(missing: Sequence[Missing]) -> GradirError:

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_float, numpy_dtype, rank_of, static_shape
+from gradir.dialects.types import element_of, is_float, numpy_dtype, rank_of, shape_of
 from gradir.frontends.stablehlo import complex as complex_numbers
 from gradir.frontends.stablehlo.attributes import word_of
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, Values, like, splat
@@ -129,7 +129,7 @@ def clamp(conversion: Conversion, op: Operation) -> Values:
 
 
 def _spread(conversion: Conversion, value: SSAValue, model: SSAValue) -> SSAValue:
-    return splat(conversion, value, static_shape(model)) if rank_of(value) == 0 else value
+    return splat(conversion, value, shape_of(model)) if rank_of(value) == 0 else value
 
 
 def square(conversion: Conversion, op: Operation) -> Values:

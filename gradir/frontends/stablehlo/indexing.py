@@ -7,11 +7,12 @@ keep their dimension numbers: `nd.gather_general`, `nd.scatter_general`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_bool, rank_of, static_shape, tensor
+from gradir.dialects.types import Dim, element_of, is_bool, rank_of, shape_of, tensor
 from gradir.frontends.stablehlo.attributes import Numbers
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, is_return, reshape, transpose
 from gradir.frontends.stablehlo.dialect import attribute, numbers
@@ -34,30 +35,44 @@ def dynamic_update_slice(conversion: Conversion, op: Operation) -> Values:
 def gather(conversion: Conversion, op: Operation) -> Values:
     """One slice of the operand per index vector, with clamped starts."""
     operand, indices = conversion.operands(op)
+    return [gathered(conversion, op, operand, indices, numbers(op, "slice_sizes") or ())]
+
+
+def dynamic_gather(conversion: Conversion, op: Operation) -> Values:
+    """The same with slice sizes that an operand holds."""
+    operand, indices, _ = conversion.operands(op)
+    sizes = conversion.dynamic.symbolic.sizes(op.operands[2]) if conversion.dynamic is not None else [None]
+    return [gathered(conversion, op, operand, indices, sizes)]
+
+
+def gathered(conversion: Conversion, op: Operation, operand: SSAValue, indices: SSAValue, sizes: Sequence[Dim]) -> SSAValue:
+    """The gather `op` of these values."""
     dims = _dimension_numbers(op, "dimension_numbers")
-    sizes = numbers(op, "slice_sizes") or ()
-    shape = static_shape(op.results[0])
+    rank = rank_of(op.results[0])
     offsets = dims.numbers("offset_dims")
     vectors = _index_vectors(conversion, indices, dims.number("index_vector_dim"))
-    axis = _taken_axis(dims, sizes, static_shape(operand))
+    axis = _taken_axis(dims, sizes, shape_of(operand))
     if axis is not None:
         taken = conversion.emit(nd.GatherOp.make(operand, _scalar_vectors(conversion, vectors), axis))
-        batch = [d for d in range(len(shape)) if d not in offsets]
+        batch = [d for d in range(rank) if d not in offsets]
         order = [*offsets[:axis], *batch, *offsets[axis:]]  # where each dimension of `taken` goes
-        return [transpose(conversion, taken, [order.index(d) for d in range(len(shape))])]
+        return transpose(conversion, taken, [order.index(d) for d in range(rank)])
     if rank_of(vectors) == 1 and not dims.numbers("operand_batching_dims"):
-        return [_one_slice(conversion, operand, vectors, dims.numbers("start_index_map"), sizes, shape)]
+        kept = [size for d, size in enumerate(sizes) if d not in dims.numbers("collapsed_slice_dims")]
+        return _one_slice(conversion, operand, vectors, dims.numbers("start_index_map"), sizes, kept)
+    if not all(isinstance(size, int) for size in sizes):
+        raise UnsupportedError(f"slices of run-time sizes {list(sizes)} at several places")
     made = nd.GatherGeneralOp.make(
         operand,
         vectors,
-        sizes,
+        cast("Sequence[int]", sizes),
         offset=offsets,
         collapsed=dims.numbers("collapsed_slice_dims"),
         operand_batch=dims.numbers("operand_batching_dims"),
         indices_batch=_without(dims.numbers("start_indices_batching_dims"), dims.number("index_vector_dim")),
         map=dims.numbers("start_index_map"),
     )
-    return [conversion.emit(made)]
+    return conversion.emit(made)
 
 
 def _without(dims: Sequence[int], vector_dim: int) -> list[int]:
@@ -76,15 +91,15 @@ def _index_vectors(conversion: Conversion, indices: SSAValue, vector_dim: int) -
     """The indices with their vectors along a last dimension."""
     rank = rank_of(indices)
     if vector_dim == rank:
-        return reshape(conversion, indices, [*static_shape(indices), 1])
+        return reshape(conversion, indices, [*shape_of(indices), 1])
     return transpose(conversion, indices, [*(d for d in range(rank) if d != vector_dim), vector_dim])
 
 
 def _scalar_vectors(conversion: Conversion, vectors: SSAValue) -> SSAValue:
-    return reshape(conversion, vectors, static_shape(vectors)[:-1])
+    return reshape(conversion, vectors, shape_of(vectors)[:-1])
 
 
-def _taken_axis(dims: Numbers, sizes: Sequence[int], shape: Sequence[int]) -> int | None:
+def _taken_axis(dims: Numbers, sizes: Sequence[Dim], shape: Sequence[Dim]) -> int | None:
     """The axis along which whole rows are taken, if the gather does that."""
     mapped = dims.numbers("start_index_map")
     if len(mapped) != 1 or dims.numbers("operand_batching_dims") or dims.numbers("collapsed_slice_dims") != mapped:
@@ -95,7 +110,7 @@ def _taken_axis(dims: Numbers, sizes: Sequence[int], shape: Sequence[int]) -> in
 
 
 def _one_slice(
-    conversion: Conversion, operand: SSAValue, vector: SSAValue, mapped: Sequence[int], sizes: Sequence[int], shape: Sequence[int]
+    conversion: Conversion, operand: SSAValue, vector: SSAValue, mapped: Sequence[int], sizes: Sequence[Dim], shape: Sequence[Dim]
 ) -> SSAValue:
     """One index vector, one slice."""
     zero = conversion.constant(0, tensor(element_of(vector)))
@@ -121,7 +136,7 @@ def scatter(conversion: Conversion, op: Operation) -> Values:
     vectors = _index_vectors(conversion, indices, dims.number("index_vector_dim"))
     kind = _kind(op.regions[0].block, element_of(inputs[0]))
     window = dims.numbers("update_window_dims")
-    axis = _added_axis(dims, static_shape(inputs[0]), static_shape(updates[0])) if kind == "add" else None
+    axis = _added_axis(dims, shape_of(inputs[0]), shape_of(updates[0])) if kind == "add" else None
     if axis is not None:
         batch = [d for d in range(rank_of(updates[0])) if d not in window]
         rows = transpose(conversion, updates[0], [*window[:axis], *batch, *window[axis:]])
@@ -151,7 +166,7 @@ def _kind(body: Block, element: Attribute) -> str:
     return KINDS.get(known_op(body), "region") if count == 1 and not is_bool(element) else "region"
 
 
-def _added_axis(dims: Numbers, shape: Sequence[int], updates: Sequence[int]) -> int | None:
+def _added_axis(dims: Numbers, shape: Sequence[Dim], updates: Sequence[Dim]) -> int | None:
     """The axis along which whole rows are added, if the scatter does that."""
     mapped = dims.numbers("scatter_dims_to_operand_dims")
     if len(mapped) != 1 or dims.numbers("input_batching_dims") or dims.numbers("inserted_window_dims") != mapped:
@@ -162,6 +177,7 @@ def _added_axis(dims: Numbers, shape: Sequence[int], updates: Sequence[int]) -> 
 
 
 RULES: dict[str, Rule] = {
+    "stablehlo.dynamic_gather": dynamic_gather,
     "stablehlo.dynamic_slice": dynamic_slice,
     "stablehlo.dynamic_update_slice": dynamic_update_slice,
     "stablehlo.gather": gather,

@@ -18,6 +18,8 @@ from gradir.dialects.types import element_of, is_complex, shape_of, tensor
 from gradir.frontends.stablehlo.attributes import word_of
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, UnsupportedError, Values, like, reshape
 from gradir.frontends.stablehlo.dialect import attribute, number, numbers
+from gradir.frontends.stablehlo.dynamic import shape_assertion
+from gradir.frontends.stablehlo.dynamic_windows import dynamic_reduce_window
 
 IGNORED_CALLS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "LayoutConstraint")
 
@@ -78,6 +80,10 @@ def custom_call(conversion: Conversion, op: Operation) -> Values:
     """Placement on devices is the operand; LAPACK becomes ops; a registered name becomes `nd.custom_call`."""
     target = attribute(op, "call_target_name")
     name = target.data if isinstance(target, StringAttr) else ""
+    if name == "shape_assertion":
+        return shape_assertion(conversion, op)
+    if name == "stablehlo.dynamic_reduce_window" and conversion.dynamic is not None:
+        return dynamic_reduce_window(conversion, op)
     if name in IGNORED_CALLS:
         conversion.sharded.append(op)
         return conversion.operands(op)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_bool, is_float, numpy_dtype, rank_of, static_shape
+from gradir.dialects.types import element_of, is_bool, is_float, numpy_dtype, rank_of, shape_of
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, Values, is_return, splat
 from gradir.frontends.stablehlo.dialect import attribute, numbers
 from gradir.frontends.stablehlo.elementwise import BINARY
@@ -100,7 +100,7 @@ def with_start(conversion: Conversion, source: SSAValue, body: Block, start: SSA
     name = known_op(body)
     if is_identity(source, name):
         return reduced
-    return conversion.emit(BINARY[name].make(splat(conversion, start, static_shape(reduced)), reduced))
+    return conversion.emit(BINARY[name].make(splat(conversion, start, shape_of(reduced)), reduced))
 
 
 # -- argmax and argmin, as JAX spells them
@@ -136,7 +136,7 @@ def arg_reduction(op: Operation, dims: Sequence[int]) -> str:
     is_positions = isinstance(positions, OpResult) and positions.op.name == "stablehlo.iota" and numbers_of_iota(positions.op) == dims[0]
     starts = is_identity(op.operands[2], "stablehlo.maximum" if directions[0] == "GT" else "stablehlo.minimum")
     known = directions[0] in ("GT", "LT") and directions[1:] == ["NE", "EQ", "LT"]
-    size = static_shape(op.operands[0])[dims[0]]
+    size = shape_of(op.operands[0])[dims[0]]
     return directions[0] if known and is_positions and starts and is_identity(op.operands[3], "stablehlo.add") and size else ""
 
 

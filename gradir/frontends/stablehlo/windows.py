@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_bool, rank_of, static_shape
+from gradir.dialects.types import element_of, is_bool, rank_of, shape_of
 from gradir.frontends.stablehlo.attributes import word_of
 from gradir.frontends.stablehlo.contractions import padding
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, Values, splat
@@ -67,7 +67,7 @@ def select_and_scatter(conversion: Conversion, op: Operation) -> Values:
     added = conversion.emit(made)
     if is_identity(op.operands[2], "stablehlo.add"):
         return [added]
-    return [conversion.emit(nd.AddOp.make(splat(conversion, start, static_shape(added)), added))]
+    return [conversion.emit(nd.AddOp.make(splat(conversion, start, shape_of(added)), added))]
 
 
 def _direction(select: Block) -> str:
