@@ -183,3 +183,35 @@ func.func @f(%x: tensor<3xf32>, %i: tensor<f32>) -> tensor<f32> {
   return %r : tensor<f32>
 }"""
     bits_equal(text(ordered, f32(1, 2, 4), np.float32(10))[0], 3)
+
+
+def test_norms(run: Run) -> None:
+    one, zero = np.ones(3, np.float32), np.zeros(3, np.float32)
+    row = f32([[8e37, -8e37, 4e37]])
+    np.testing.assert_allclose(run(lambda x: gd.layer_norm(x, one, zero), row), [[0.980581, -1.372813, 0.392232]], rtol=1e-6)
+    constant = np.full((4, 3), 0.1, np.float32)
+    bits_equal(run(lambda x: gd.batch_norm(x, one, zero)[0], constant), np.zeros((4, 3)))
+    np.testing.assert_allclose(run(lambda x: gd.rms_norm(x, one), row), row / np.sqrt((row.astype(float) ** 2).mean()), rtol=1e-6)
+
+
+def test_attention_of_a_masked_row(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 2, 1, 4)).astype(np.float32) for _ in range(3))
+    mask = np.array([[True, True], [False, False]]).reshape(1, 1, 2, 2)
+    found = run(lambda q, k, v: gd.attention(q, k, v, mask=mask), q, k, v)
+    bits_equal(found[0, 1], np.zeros((1, 4)))
+    for gradient in run(gd.grad(lambda q, k, v: gd.sum(gd.attention(q, k, v, mask=mask)[0, 1]), (0, 1, 2)), q, k, v):
+        bits_equal(np.abs(gradient), np.zeros_like(gradient))
+
+
+def test_pooling_in_ceil_mode(run: Run) -> None:
+    """A window that would start in the right padding is dropped; only elements inside input and padding count."""
+    row = f32([1, 2, 3, 4]).reshape(1, 4, 1)
+    pool = partial(gd.avg_pool, window=2, strides=3, padding=[(1, 1)], ceil_mode=True)
+    np.testing.assert_allclose(run(pool, row).ravel(), [0.5, 3.5])
+    image = np.arange(1, 17, dtype=np.float32).reshape(1, 4, 4, 1)
+    pool = partial(gd.avg_pool, window=3, strides=2, padding=[(1, 1), (1, 1)], ceil_mode=True)
+    expected = [[1.5556, 3.3333, 2], [6.3333, 11, 6], [4.5, 7.5, 4]]
+    np.testing.assert_allclose(run(pool, image)[0, :, :, 0], expected, atol=1e-4)
+    largest = partial(gd.max_pool, window=2, padding=[(1, 1)])
+    bits_equal(run(largest, f32([-1, -2]).reshape(1, 2, 1)).ravel(), [-1, -2])
