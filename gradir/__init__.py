@@ -49,10 +49,11 @@ HOMES: dict[str, tuple[str, ...]] = {
         "trace", "linspace", "meshgrid",
     ),
     _PYTHON + "einsum": ("einsum",),
-    _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot", "conv"),
+    _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot"),
     _PYTHON + "pooling": ("reduce_window", "max_pool", "avg_pool"),
     _PYTHON + "folding": ("reduce", "sort_by", "select_and_scatter"),
     _PYTHON + "gather_scatter": ("take_along_axis", "gather", "scatter"),
+    _PYTHON + "convolution": ("conv", "conv_transpose"),
     _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot"),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
     _PYTHON + "activation": (

@@ -1,29 +1,55 @@
-"""Matrix products and convolutions."""
+"""Matrix products, and what convolutions and windows share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+import numpy as np
 
 from gradir.dialects import nd
-from gradir.dialects.nd.convolution import window_count
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
-from gradir.frontends.python.dims import Dim, sized
-from gradir.frontends.python.operands import as_array, broadcast_shapes, broadcast_to, common_dtype, with_shape
+from gradir.frontends.python.dims import Dim
+from gradir.frontends.python.operands import as_array, broadcast_shapes, broadcast_to, common_dtype, supported_dtype, with_shape
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.sizes import axis_of, pairs, sizes, whole
 from gradir.frontends.python.trace import apply, user_error
 
 
+def factors(name: str, x: Any, y: Any, preferred: Any) -> tuple[Array, Array, np.dtype[Any]]:
+    """Both factors, and the dtype in which their products are summed: `preferred`, or the factors' common one.
+
+    With a preferred dtype integers keep their own types: int8 times uint8 is summed in int32 without a conversion in memory.
+    """
+    common = common_dtype(x, y)
+    if preferred is None:
+        return as_array(x, common), as_array(y, common), common
+    dtype = supported_dtype(preferred)
+    if dtype.kind not in "iu" and common.kind in "iu":
+        common = dtype
+    if (dtype.kind in "iu") != (common.kind in "iu"):
+        raise user_error(
+            f"{name}: preferred_element_type does not fit",
+            code="GR103",
+            expected="an integer dtype for integers, a floating-point one for floats",
+            found=f"{dtype} for factors of {common}",
+        )
+    a, b = as_array(x), as_array(y)
+    if all(v.dtype.kind in "iu" for v in (a, b)) and dtype.kind in "iu":
+        return a, b, dtype
+    return as_array(a, common), as_array(b, common), dtype
+
+
 def dot_general(
-    lhs: Any, rhs: Any, contract: tuple[Sequence[int], Sequence[int]], batch: tuple[Sequence[int], Sequence[int]] = ((), ())
+    lhs: Any,
+    rhs: Any,
+    contract: tuple[Sequence[int], Sequence[int]],
+    batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    preferred_element_type: Any = None,
 ) -> Array:
-    """Sum of products over the contracted dimensions; result dims: batch, free of lhs, free of rhs"""
-    dtype = common_dtype(lhs, rhs)
-    a, b = as_array(lhs, dtype), as_array(rhs, dtype)
+    """Sum of products over the contracted dimensions, in `preferred_element_type`; result dims: batch, free of lhs, free of rhs"""
+    a, b, dtype = factors("dot_general", lhs, rhs, preferred_element_type)
     (lc, rc), (lb, rb) = ((tuple(axis_of(k, x.ndim) for k in axes) for x, axes in zip((a, b), pair)) for pair in (contract, batch))
     if len(lc) != len(rc) or len(lb) != len(rb):
         raise user_error(
@@ -48,13 +74,12 @@ def dot_general(
         *(n for k, n in enumerate(b.shape) if k not in rc and k not in rb),
     )
     arrays = {"lhs_batch": lb, "rhs_batch": rb, "lhs_contract": lc, "rhs_contract": rc}
-    return apply(nd.DotGeneralOp, [a, b], with_shape(a, shape), **{k: i64_array(tuple(v)) for k, v in arrays.items()})
+    return apply(nd.DotGeneralOp, [a, b], with_shape(a, shape, dtype), **{k: i64_array(tuple(v)) for k, v in arrays.items()})
 
 
-def matmul(x: Any, y: Any) -> Array:
-    """numpy's `@`: vectors, matrices, and stacks of matrices with broadcast batch dimensions"""
-    dtype = common_dtype(x, y)
-    a, b = as_array(x, dtype), as_array(y, dtype)
+def matmul(x: Any, y: Any, preferred_element_type: Any = None) -> Array:
+    """numpy's `@`: vectors, matrices, and stacks of matrices with broadcast batch dimensions; sums in `preferred_element_type`"""
+    a, b, dtype = factors("matmul", x, y, preferred_element_type)
     if a.ndim == 0 or b.ndim == 0:
         raise user_error(
             "matmul of a rank-0 array",
@@ -74,27 +99,28 @@ def matmul(x: Any, y: Any) -> Array:
             found=f"{a.shape} @ {b.shape}",
         )
     if a.ndim <= 2 and b.ndim <= 2:
-        return dot_general(a, b, ((left,), (right,)))
+        return dot_general(a, b, ((left,), (right,)), preferred_element_type=dtype)
     if b.ndim <= 2:
-        return dot_general(a, b, ((left,), (right,)))
+        return dot_general(a, b, ((left,), (right,)), preferred_element_type=dtype)
     if a.ndim == 1:
-        return matmul(reshape(a, (1, -1)), b)[..., 0, :]
+        return matmul(reshape(a, (1, -1)), b, dtype)[..., 0, :]
     outer = broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
     a, b = broadcast_to(a, (*outer, *a.shape[-2:])), broadcast_to(b, (*outer, *b.shape[-2:]))
     n = len(outer)
-    return dot_general(a, b, ((n + 1,), (n,)), (tuple(range(n)), tuple(range(n))))
+    return dot_general(a, b, ((n + 1,), (n,)), (tuple(range(n)), tuple(range(n))), dtype)
 
 
-def dot(x: Any, y: Any) -> Array:
+def dot(x: Any, y: Any, preferred_element_type: Any = None) -> Array:
     """`matmul` of vectors and matrices"""
-    return matmul(x, y)
+    return matmul(x, y, preferred_element_type)
 
 
-def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+def tensordot(x: Any, y: Any, axes: int | tuple[Sequence[int], Sequence[int]] = 2, preferred_element_type: Any = None) -> Array:
     """Contract the named axes (or the last and first `axes`)"""
     a, b = as_array(x), as_array(y)
     pair = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))) if isinstance(axes, int) else axes
-    return dot_general(a, b, (tuple(axis_of(k, a.ndim) for k in pair[0]), tuple(axis_of(k, b.ndim) for k in pair[1])))
+    contract = (tuple(axis_of(k, a.ndim) for k in pair[0]), tuple(axis_of(k, b.ndim) for k in pair[1]))
+    return dot_general(a, b, contract, preferred_element_type=preferred_element_type)
 
 
 def per_dim(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
@@ -121,44 +147,6 @@ def padding_of(
         total = max(0, (-(-n // s) - 1) * s + (w - 1) * d + 1 - n)
         out += [total // 2, total - total // 2]
     return tuple(out)
-
-
-def conv(
-    x: Any,
-    w: Any,
-    strides: int | Sequence[int] = 1,
-    padding: str | Sequence[Any] = "VALID",
-    dilations: int | Sequence[int] = 1,
-    groups: int = 1,
-) -> Array:
-    """Convolution (correlation) of `x` [N, spatial.., C] with `w` [spatial.., C/groups, O]"""
-    dtype = common_dtype(x, w)
-    a, b = as_array(x, dtype), as_array(w, dtype)
-    rank = a.ndim - 2
-    groups = whole("groups", groups, 1)
-    if b.ndim != a.ndim or rank < 1 or a.shape[-1] != b.shape[-2] * groups:
-        raise user_error(
-            "conv: shapes do not fit",
-            code="GR001",
-            op="nd.conv_general",
-            expected="x [N, spatial.., C] and w [spatial.., C/groups, O]",
-            found=f"{a.shape} and {b.shape} with groups={groups}",
-        )
-    st, di = per_dim("strides", strides, rank), per_dim("dilations", dilations, rank)
-    window = b.shape[:rank]
-    pads = padding_of(padding, a.shape[1:-1], window, st, di)
-    spatial = tuple(sized(window_count(n, window[k], st[k], pads[2 * k], pads[2 * k + 1], di[k])) for k, n in enumerate(a.shape[1:-1]))
-    return apply(
-        nd.ConvGeneralOp,
-        [a, b],
-        with_shape(a, (a.shape[0], *spatial, b.shape[-1])),
-        strides=i64_array(st),
-        padding=i64_array(pads),
-        lhs_dilation=i64_array((1,) * rank),
-        rhs_dilation=i64_array(di),
-        feature_groups=IntegerAttr(groups, i64),
-        batch_groups=IntegerAttr(1, i64),
-    )
 
 
 OPERATORS.update(matmul=matmul, dot=dot)

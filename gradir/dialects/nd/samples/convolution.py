@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradir.dialects.nd.base import NdOp, Sample
@@ -25,12 +27,13 @@ def _conv(
     rhs_dilation: list[int] | None = None,
     feature_groups: int = 1,
     batch_groups: int = 1,
+    dtype: Any = None,
 ) -> Sample:
     rank = x.ndim - 2
     step, pad = strides or [1] * rank, padding or [0] * (2 * rank)
     spread, dilate = lhs_dilation or [1] * rank, rhs_dilation or [1] * rank
     space = [_count(x.shape[1 + d], w.shape[d], step[d], pad[2 * d], pad[2 * d + 1], dilate[d], spread[d]) for d in range(rank)]
-    result = type_text(np.zeros((x.shape[0] // batch_groups, *space, w.shape[-1]), x.dtype))
+    result = type_text(np.zeros((x.shape[0] // batch_groups, *space, w.shape[-1]), dtype or x.dtype))
     words = {"strides": strides, "padding": padding, "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
     clauses = [f"{word} {value}" for word, value in words.items() if value]
     clauses += [f"{word} {n}" for word, n in (("feature_groups", feature_groups), ("batch_groups", batch_groups)) if n > 1]
@@ -59,6 +62,8 @@ def _convolutions() -> list[Sample]:
         _conv("f32 kernel larger than input", np.ones((1, 2, 2, 1), f32), np.ones((3, 3, 1, 2), f32)),
         _conv("f32 empty batch", np.zeros((0, 4, 4, 1), f32), np.ones((2, 2, 1, 2), f32)),
         _conv("bf16", np.ones((1, 20, 20, 1), BF16), np.ones((20, 20, 1, 1), BF16)),
+        _conv("bf16 to f32", wave(1, 5, 5, 2, dtype=BF16), wave(3, 3, 2, 3, dtype=BF16), dtype=f32),
+        _conv("i8 by ui8 to i32", np.full((1, 3, 3, 2), -128, np.int8), np.full((2, 2, 2, 1), 255, np.uint8), dtype=np.int32),
         _conv("i32", np.arange(16, dtype=np.int32).reshape(1, 4, 4, 1), np.arange(4, dtype=np.int32).reshape(2, 2, 1, 1)),
     ]
 
