@@ -86,6 +86,18 @@ def test_python_of_the_manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     assert (tmp_path / "f.gradir").exists() and (tmp_path / "layer.gradir").exists()
 
 
+def test_dynamic_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of the page run, and its program in MLIR is one."""
+    monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path))
+    page = DOCS / "dynamic-sizes.md"
+    names: dict[str, object] = {"np": np, "gd": gradir}
+    for block in blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), names)
+    (program,) = blocks(page, "mlir")
+    (y,) = (gradir.compile(gradir.parse(program))["f"](np.zeros((2, 4), np.float32)),)
+    assert y.tolist() == [0.0] * 8 + [1.0]
+
+
 def test_plugin_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT / "examples" / "plugin")
     commands = [line[2:] for line in blocks(Path("README.md"), "console")[0].splitlines()]
