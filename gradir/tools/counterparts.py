@@ -81,6 +81,13 @@ nd.erfc          | chlo.erfc          |                    | erfc           |   
 nd.erf_inv       | chlo.erf_inv       |                    | erfinv         |              | lax.erf_inv
 nd.is_nan        | compare            | IsNaN              | isnan          | isnan        | numpy.isnan
 nd.is_inf        | chlo.is_inf        | IsInf              | isinf          | isinf        | numpy.isinf
+nd.lgamma        | chlo.lgamma        |                    | lgamma         |              | lax.lgamma
+nd.digamma       | chlo.digamma       |                    | digamma        |              | lax.digamma
+nd.trigamma      | composite          |                    | polygamma(1, x) |             | scipy.special.polygamma
+nd.bessel_i1e    | chlo.bessel_i1e    |                    | special.i1e    |              | lax.bessel_i1e
+nd.zeta          | chlo.zeta          |                    | special.zeta   |              | lax.zeta
+nd.polygamma     | chlo.polygamma     |                    | polygamma      |              | lax.polygamma
+nd.fma           | composite          |                    |                |              | 
 nd.popcnt        | popcnt             |                    |                | bitwise_count | lax.population_count
 nd.clz           | count_leading_zeros |                    |                |              | lax.clz
 nd.reduce_sum    | reduce             | ReduceSum          | sum            | sum          | lax.reduce_sum
@@ -95,6 +102,7 @@ nd.cumsum        | composite          | CumSum             | cumsum         | cu
 nd.cumprod       | composite          |                    | cumprod        | cumprod      | lax.cumprod
 nd.cummax        | composite          |                    | cummax         | maximum.accumulate | lax.cummax
 nd.cummin        | composite          |                    | cummin         | minimum.accumulate | lax.cummin
+nd.cumlogsumexp  | composite          |                    | logcumsumexp   | logaddexp.accumulate | lax.cumlogsumexp
 nd.dot_general   | dot_general        | MatMul, Gemm, Einsum | matmul, einsum | tensordot, einsum | lax.dot_general
 nd.conv_general  | convolution        | Conv               | nn.functional.conv2d |              | lax.conv_general_dilated
 nd.reduce_window | reduce_window      | MaxPool, AveragePool | nn.functional.max_pool2d |              | lax.reduce_window
@@ -115,6 +123,42 @@ nd.update_at     | dynamic_update_slice |                    | select_scatter | 
 nd.constant      | constant           | Constant           | tensor         | array        | numpy.array
 nd.iota          | iota               | Range              | arange         | arange       | lax.broadcasted_iota
 nd.empty         | constant           |                    | empty          | empty        | lax.empty
+nd.bitcast_convert | bitcast_convert    |                    | Tensor.view    | view         | lax.bitcast_convert_type
+nd.reduce_precision | reduce_precision   |                    |                |              | lax.reduce_precision
+nd.next_after    | chlo.next_after    |                    | nextafter      | nextafter    | lax.nextafter
+nd.real          | real               |                    | real           | real         | lax.real
+nd.imag          | imag               |                    | imag           | imag         | lax.imag
+nd.complex       | complex            |                    | complex        | re + 1j * im | lax.complex
+nd.conj          | composite          |                    | conj           | conj         | lax.conj
+nd.gather_general | gather             | GatherND           |                |              | lax.gather
+nd.scatter_general | scatter            | ScatterND          | scatter_reduce |              | lax.scatter, lax.scatter_max, ..
+nd.take_along_axis | composite          | GatherElements     | take_along_dim | take_along_axis | numpy.take_along_axis
+nd.sort          | sort               |                    | sort           | sort, argsort | lax.sort
+nd.top_k         | composite          | TopK               | topk           |              | lax.top_k
+nd.reduce        | reduce             |                    |                |              | lax.reduce
+nd.reduce_window_general | reduce_window      |                    |                |              | lax.reduce_window
+nd.select_and_scatter_general | select_and_scatter |                    |                |              | lax.select_and_scatter
+nd.optimization_barrier | optimization_barrier |                    |                |              | lax.optimization_barrier
+nd.random_bits   | composite          |                    |                |              | random.bits
+nd.threefry2x32  | composite          |                    |                |              | extend.random.threefry_2x32
+nd.philox4x32    | composite          |                    |                |              |
+nd.silu          | composite          | Swish              | nn.functional.silu |              | nn.silu
+nd.softplus      | composite          | Softplus           | nn.functional.softplus | logaddexp(x, 0) | nn.softplus
+nd.batch_norm_train | composite          | BatchNormalization | nn.functional.batch_norm |              |
+nd.batch_norm_infer | composite          | BatchNormalization | nn.functional.batch_norm |              |
+nd.group_norm    | composite          | GroupNormalization | nn.functional.group_norm |              |
+nd.rms_norm      | composite          | RMSNormalization   | nn.functional.rms_norm |              |
+nd.attention     | composite          | Attention          | nn.functional.scaled_dot_product_attention | | nn.dot_product_attention
+nd.cholesky      | cholesky           |                    | linalg.cholesky | linalg.cholesky | lax.linalg.cholesky
+nd.triangular_solve | triangular_solve   |                    | linalg.solve_triangular |          | lax.linalg.triangular_solve
+nd.fft           | fft                | DFT                | fft.fftn       | fft.fftn     | lax.fft
+nd.ifft          | fft                | DFT (inverse)      | fft.ifftn      | fft.ifftn    | lax.fft
+nd.rfft          | fft                | DFT (onesided)     | fft.rfftn      | fft.rfftn    | lax.fft
+nd.irfft         | fft                |                    | fft.irfftn     | fft.irfftn   | lax.fft
+nd.variance      | composite          |                    | var            | var          | numpy.var
+nd.norm          | composite          | ReduceL1, ReduceL2 | linalg.vector_norm | linalg.norm | numpy.linalg.norm
+nd.split         | composite          | Split              | split          | split        | lax.split
+nd.one_hot       | composite          | OneHot             | nn.functional.one_hot |       | nn.one_hot
 nd.softmax       | composite          | Softmax            | softmax        |              | nn.softmax
 nd.log_softmax   | composite          | LogSoftmax         | log_softmax    |              | nn.log_softmax
 nd.logsumexp     | composite          | ReduceLogSumExp    | logsumexp      |              | scipy.special.logsumexp
@@ -124,8 +168,16 @@ nd.cross_entropy | composite          | SoftmaxCrossEntropyLoss | nn.functional.
 """
 """op | StableHLO (without `stablehlo.`) | ONNX | torch | numpy | JAX (without `jax.`)"""
 
+NO_SUCH_FACTORISATION = "no such op there; JAX calls LAPACK by custom_call"
+
 NONE: dict[str, str] = {
+    **dict.fromkeys(("nd.lu", "nd.qr", "nd.eigh", "nd.svd"), NO_SUCH_FACTORISATION),
+    "nd.custom_call": "the function that it names is registered here, not there",
     "nd.symbol": "names of sizes are ours; StableHLO asks a tensor for its size",
+    "nd.bessel_i0e": "CHLO has bessel_i1e only; JAX writes a polynomial",
+    "nd.dim": "the exporter writes static sizes only",
+    "nd.yield": "the end of a region: stablehlo.return",
+    "nd.assert": "StableHLO has no assertions",
     "nd.bind": "names of sizes are ours; StableHLO asks a tensor for its size",
 }
 """Op -> why StableHLO has nothing like it."""

@@ -41,7 +41,7 @@ def _unary(op: type[Unary]) -> list[Sample]:
         same("f32 empty", line, [np.zeros((3, 0), np.float32)]),
         same("f32 scalar", line, [np.array(0.75, np.float32)]),
     ]
-    if op.ELEMENTS != "float":
+    if not op.ELEMENTS.startswith("float"):
         found += [same("i32", line, [np.array(limits(np.int32), np.int32)]), same("i8", line, [np.array(limits(np.int8), np.int8)])]
     if op.name == "nd.neg":
         found.append(same("ui8", line, [np.array(limits(np.uint8), np.uint8)]))

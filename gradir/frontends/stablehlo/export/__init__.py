@@ -17,7 +17,20 @@ from gradir.driver.pipelines import Request
 from gradir.driver.report import CompileReport
 from gradir.errors import GradirError
 from gradir.frontends.stablehlo.conversion import Missing, UnsupportedError, listed
-from gradir.frontends.stablehlo.export import composites, contractions, control, elementwise, indexing, reductions, shapes, windows
+from gradir.frontends.stablehlo.export import (
+    bits,
+    complex,
+    composites,
+    contractions,
+    control,
+    elementwise,
+    indexing,
+    linalg,
+    reductions,
+    regions,
+    shapes,
+    windows,
+)
 from gradir.frontends.stablehlo.export.composites import function_text
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Writer, kind_of, placeholder_type
 
@@ -29,6 +42,10 @@ EXPORT_RULES: Mapping[str, ExportRule] = {
     **reductions.RULES,
     **windows.RULES,
     **indexing.RULES,
+    **regions.RULES,
+    **bits.RULES,
+    **complex.RULES,
+    **linalg.RULES,
     **control.RULES,
 }
 """Name of an op -> how it is written."""

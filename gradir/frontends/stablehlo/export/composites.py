@@ -6,14 +6,18 @@ StableHLO's ops. Equal ones (name, types, attributes) share one.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
 
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects import nd
 from gradir.frontends.stablehlo.control import OWN_COMPOSITE
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Values, Writer, kind_of, list_text, results_text, type_text
 from gradir.ir.builder import Builder
+
+Expansion: TypeAlias = "Callable[[Any, Builder, Sequence[SSAValue]], Sequence[SSAValue]]"
+"""`expansion(op, builder, operands)` appends ops of level 1 and gives the results."""
 
 
 def expands(rule: ExportRule) -> ExportRule:
@@ -67,14 +71,22 @@ def function_text(name: str, arguments: Values, results: Values, lines: list[str
     return "\n".join([head, *lines, end, "  }"])
 
 
-def decomposed(w: Writer, op: Any, operands: Values) -> Values:
-    """What the op's own expansion says, op by op."""
-    block = Block(arg_types=[cast("Attribute", value.type) for value in op.operands])
-    results = cast("nd.Composite", op).decompose(Builder(block, op.location), block.args)
-    w.values.update(zip(block.args, operands))
-    for inner in block.ops:
-        w.convert_op(inner)
-    return [w.values[result] for result in results]
+def by_ops(body: Expansion) -> ExportRule:
+    """The rule that writes the ops of level 1 that `body` appends."""
+
+    def write(w: Writer, op: Any, operands: Values) -> Values:
+        block = Block(arg_types=[cast("Attribute", value.type) for value in op.operands])
+        results = body(op, Builder(block, op.location), block.args)
+        w.values.update(zip(block.args, operands))
+        for inner in block.ops:
+            w.convert_op(inner)
+        return [w.values[result] for result in results]
+
+    return write
+
+
+decomposed = by_ops(lambda op, builder, operands: op.decompose(builder, operands))
+"""What the op's own expansion says, op by op."""
 
 
 RULES: dict[str, ExportRule] = {op.name: expands(decomposed) for ops in nd.FAMILIES.values() for op in ops if issubclass(op, nd.Composite)}

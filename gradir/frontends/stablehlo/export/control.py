@@ -111,7 +111,8 @@ def compare(w: Writer, op: arith.CmpiOp, operands: Values) -> Values:
     predicate = op.predicate.value.data
     if predicate >= len(PREDICATES) or is_unsigned(operands[0].element):
         raise UnsupportedError("an unsigned comparison")
-    return [w.compare(PREDICATES[predicate], *operands)]
+    lhs, rhs = operands
+    return [w.compare(PREDICATES[predicate], lhs, rhs)]
 
 
 def index_cast(w: Writer, op: Any, operands: Values) -> Values:

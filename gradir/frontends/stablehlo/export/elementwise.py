@@ -18,16 +18,16 @@ BINARY: dict[str, str] = {kind.name: name for name, kind in importer.BINARY.item
 """Op -> its name in StableHLO: the importer's tables, read backwards."""
 
 
-def _unary(name: str) -> ExportRule:
-    if name.startswith("chlo."):  # of those only the generic form is stable
-        return lambda w, op, operands: [w.one(name, operands, operands[0].type)]
-    return lambda w, op, operands: [w.unary(name, operands[0])]
+def _elementwise(name: str) -> ExportRule:
+    """One op on operands of one type; of CHLO only the generic form is stable."""
 
+    def write(w: Writer, op: Any, operands: Values) -> Values:
+        result = kind_of(op.results[0].type)
+        if name.startswith("chlo.") or result != operands[0].type:
+            return [w.one(name, operands, result)]
+        return [w.short(f"{name} {', '.join(value.name for value in operands)}", result)]
 
-def _binary(name: str) -> ExportRule:
-    if name.startswith("chlo."):
-        return lambda w, op, operands: [w.one(name, operands, operands[0].type)]
-    return lambda w, op, operands: [w.binary(name, *operands)]
+    return write
 
 
 def _classify(name: str) -> ExportRule:
@@ -41,7 +41,8 @@ def convert(w: Writer, op: nd.ConvertOp, operands: Values) -> Values:
 
 def compare(w: Writer, op: nd.CompareOp, operands: Values) -> Values:
     """`lhs DIRECTION rhs`, with IEEE comparison."""
-    return [w.compare(op.direction.data.value.upper(), *operands)]
+    lhs, rhs = operands
+    return [w.compare(op.direction.data.value.upper(), lhs, rhs)]
 
 
 def select(w: Writer, op: nd.SelectOp, operands: Values) -> Values:
@@ -89,9 +90,21 @@ def mul_strong(w: Writer, op: Any, operands: Values) -> Values:
     return [w.select(w.binary("stablehlo.or", x, y), zero, product)]
 
 
+def trigamma(w: Writer, op: Any, operands: Values) -> Values:
+    """The first polygamma function."""
+    (x,) = operands
+    return [w.one("chlo.polygamma", [w.like(1, x), x], x.type)]
+
+
+def fma(w: Writer, op: Any, operands: Values) -> Values:
+    """`x * y + z`; StableHLO has no way to round once."""
+    x, y, z = operands
+    return [w.binary("stablehlo.add", w.binary("stablehlo.multiply", x, y), z)]
+
+
 RULES: dict[str, ExportRule] = {
-    **{op: _unary(name) for op, name in UNARY.items()},
-    **{op: _binary(name) for op, name in BINARY.items()},
+    **{op: _elementwise(name) for op, name in UNARY.items()},
+    **{op: _elementwise(name) for op, name in BINARY.items()},
     "nd.is_finite": _classify("stablehlo.is_finite"),
     "nd.is_inf": _classify("chlo.is_inf"),
     "nd.convert": convert,
@@ -100,6 +113,8 @@ RULES: dict[str, ExportRule] = {
     "nd.clamp": clamp,
     "nd.is_nan": is_nan,
     "ad.stop_gradient": identity,
+    "nd.trigamma": expands(trigamma),
+    "nd.fma": expands(fma),
     "nd.relu": expands(relu),
     "nd.trunc": expands(trunc),
     "nd.mul_strong": expands(mul_strong),

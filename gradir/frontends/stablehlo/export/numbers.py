@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
-from gradir.dialects.types import is_bool, is_float, numpy_dtype
+from gradir.dialects.types import is_bool, is_complex, is_float, numpy_dtype, real_of
 
 LONGEST = 64
 """More elements than this are spelled as hexadecimal bytes."""
@@ -19,6 +19,9 @@ def number_text(value: Any, element: Attribute) -> str:
     """One number: `1.5`, `0x7F800000`, `-3`, `true`."""
     if is_bool(element):
         return "true" if value else "false"
+    if is_complex(element):
+        real, imag = (number_text(part, real_of(element)) for part in (np.real(value), np.imag(value)))
+        return f"({real}, {imag})"
     if not is_float(element):
         return str(int(np.array(value).astype(numpy_dtype(element))))
     stored = np.array(value, numpy_dtype(element))

@@ -13,6 +13,9 @@ from gradir.dialects.types import is_bool, is_float, numpy_dtype, tensor
 from gradir.frontends.stablehlo.export.composites import expands
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Values, Writer, i64s, kind_of
 
+LOGADDEXP = "logaddexp"
+"""A combiner of several ops: `ln(e**x + e**y)`."""
+
 REDUCTIONS: dict[str, str] = {
     "nd.reduce_sum": "stablehlo.add",
     "nd.reduce_prod": "stablehlo.multiply",
@@ -26,6 +29,7 @@ CUMULATIVE: dict[str, str] = {
     "nd.cumprod": "stablehlo.multiply",
     "nd.cummax": "stablehlo.maximum",
     "nd.cummin": "stablehlo.minimum",
+    "nd.cumlogsumexp": LOGADDEXP,
 }
 
 
@@ -35,7 +39,7 @@ def identity(name: str, element: Attribute) -> Any:
         return 0
     if name in ("stablehlo.multiply", "stablehlo.and"):
         return 1
-    least = name == "stablehlo.maximum"
+    least = name in ("stablehlo.maximum", LOGADDEXP)
     if is_bool(element):
         return not least
     if is_float(element):
@@ -96,10 +100,19 @@ def _cumulative(name: str) -> ExportRule:
         rows = ", ".join(str(one_sided if d == dim else [0, 0]) for d in range(x.rank))
         window = [size if d == dim else 1 for d in range(x.rank)]
         attributes = f"window_dimensions = {i64s(window)}, padding = dense<[{rows}]> : tensor<{x.rank}x2xi64>"
-        body = w.applied(name, wide.element)
+        scalars = [start.type, start.type]
+        body = w.region(scalars, lambda pair: [_logaddexp(w, *pair)]) if name == LOGADDEXP else w.applied(name, wide.element)
         return [w.convert(w.one("stablehlo.reduce_window", [wide, start], wide.type, attributes, [body]), x.element)]
 
     return write
+
+
+def _logaddexp(w: Writer, x: Value, y: Value) -> Value:
+    """`m + ln(1 + e**(least - m))`, m the greater; m itself where it is infinite."""
+    most, least = w.binary("stablehlo.maximum", x, y), w.binary("stablehlo.minimum", x, y)
+    rest = w.unary("stablehlo.log_plus_one", w.unary("stablehlo.exponential", w.binary("stablehlo.subtract", least, most)))
+    infinite = w.compare("EQ", w.unary("stablehlo.abs", most), w.constant(np.inf, most.element))
+    return w.select(infinite, most, w.binary("stablehlo.add", most, rest))
 
 
 def _shifted(w: Writer, x: Value, start: Value, dim: int, *, back: bool) -> Value:

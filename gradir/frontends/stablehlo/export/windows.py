@@ -12,7 +12,8 @@ from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer,
 KINDS = {"sum": "stablehlo.add", "max": "stablehlo.maximum", "min": "stablehlo.minimum"}
 
 
-def _padding(numbers: Sequence[int]) -> str:
+def padding_text(numbers: Sequence[int]) -> str:
+    """Low and high per dimension, as `padding` spells them."""
     rows = ", ".join(f"[{numbers[2 * d]}, {numbers[2 * d + 1]}]" for d in range(len(numbers) // 2))
     return f"dense<[{rows}]> : tensor<{len(numbers) // 2}x2xi64>"
 
@@ -25,7 +26,7 @@ def reduce_window(w: Writer, op: nd.ReduceWindowOp, operands: Values) -> Values:
         f"window_dimensions = {i64s(op.numbers('window'))}",
         f"window_strides = {i64s(op.numbers('strides'))}",
         f"window_dilations = {i64s(op.numbers('dilations'))}",
-        *([f"padding = {_padding(op.numbers('padding'))}"] if x.rank else []),
+        *([f"padding = {padding_text(op.numbers('padding'))}"] if x.rank else []),
     ]
     start = w.constant(identity(name, x.element), x.element)
     body = w.applied(name, x.element)
@@ -37,12 +38,12 @@ def select_and_scatter(w: Writer, op: nd.SelectAndScatterOp, operands: Values) -
     x, source = operands
     scalar = tensor(x.element)
     start = w.constant(0, x.element)
-    select = w.region([scalar, scalar], lambda pair: [w.compare("GE", *pair)])
+    select = w.region([scalar, scalar], lambda pair: [w.compare("GE", pair[0], pair[1])])
     add = w.applied("stablehlo.add", x.element)
     attributes = [
         f"window_dimensions = {i64s(op.numbers('window'))}",
         f"window_strides = {i64s(op.numbers('strides'))}",
-        *([f"padding = {_padding(op.numbers('padding'))}"] if x.rank else []),
+        *([f"padding = {padding_text(op.numbers('padding'))}"] if x.rank else []),
     ]
     return [w.one("stablehlo.select_and_scatter", [x, source, start], x.type, ", ".join(attributes), [select, add])]
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IndexType, TensorType, i1, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.dialects.types import element_of, is_bool, is_float, is_unsigned, shape_of, static_shape, tensor
+from gradir.dialects.types import element_of, is_bool, is_complex, is_float, is_unsigned, real_of, shape_of, static_shape, tensor
 from gradir.frontends.stablehlo.conversion import Missing, UnsupportedError, place_of
 from gradir.frontends.stablehlo.export.numbers import dense, number_text
 from gradir.ir.passes import function_name
@@ -119,6 +119,16 @@ class Writer:
 
     # -- ops that many rules write
 
+    @staticmethod
+    def part_of(value: Value) -> TensorType[Any]:
+        """The type of the real and the imaginary part of a complex value."""
+        return tensor(real_of(value.element), shape_of(value.type))
+
+    @staticmethod
+    def integers(value: Value) -> TensorType[Any]:
+        """The type of i64 numbers, one per element of the value."""
+        return tensor(i64, shape_of(value.type))
+
     def unary(self, name: str, operand: Value) -> Value:
         """An elementwise op whose result has the operand's type."""
         return self.short(f"{name} {operand.name}", operand.type)
@@ -127,10 +137,10 @@ class Writer:
         """An elementwise op on two values of one type."""
         return self.short(f"{name} {lhs.name}, {rhs.name}", lhs.type)
 
-    def compare(self, direction: str, lhs: Value, rhs: Value) -> Value:
-        """`lhs DIRECTION rhs`"""
+    def compare(self, direction: str, lhs: Value, rhs: Value, kind: str = "") -> Value:
+        """`lhs DIRECTION rhs`; `kind` is that of the element type unless given."""
         result = tensor(i1, shape_of(lhs.type))
-        kind = compare_kind(lhs.element)
+        kind = kind or compare_kind(lhs.element)
         types = f"({list_text([lhs.type, rhs.type])}) -> {type_text(result)}"
         return self.short(f"stablehlo.compare {direction}, {lhs.name}, {rhs.name}, {kind}", result, types)
 
@@ -293,7 +303,7 @@ def results_text(types: Sequence[Attribute]) -> str:
 
 def compare_kind(element: Attribute) -> str:
     """FLOAT, SIGNED or UNSIGNED, as `compare` says it."""
-    if is_float(element):
+    if is_float(element) or is_complex(element):
         return "FLOAT"
     return "UNSIGNED" if is_unsigned(element) or is_bool(element) else "SIGNED"
 
