@@ -45,7 +45,7 @@ _FAMILIES = (
     "composite",
     "activation",
     "sorting",
-    "region_reduction",
+    "arrangement",
     "effects",
     "random",
     "linalg",

@@ -1,11 +1,14 @@
-"""Ops with regions that have no rule, on an active path, become the loops that they stand for: loops have a derivative."""
+"""Ops with regions that have no rule, on an active path, become the loops that they stand for: loops have a derivative.
+
+An op says its loop by a method `spelled_out(builder)`; of an op that has a rule for some of its kinds only, `LOOPS` knows the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.autodiff.activity import Activity, Resolve
 from gradir.autodiff.registry import VJP
@@ -13,11 +16,15 @@ from gradir.autodiff.tensors import known_sizes
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder
 
+Loop = Callable[[Builder, Any], Sequence[SSAValue]]
+LOOPS: dict[type[Operation], tuple[Callable[[Any], bool], Loop]] = {}
+"""Op -> (does this one need its loop, how to append it)."""
+
 
 def activity_of(function: func.FuncOp, arguments: Sequence[bool], results: Sequence[bool], resolve: Resolve) -> Activity:
     """The activity of `function` once every active op that only its loop can differentiate is that loop."""
     activity = Activity.of(function, arguments, results, resolve)
-    found = [op for op in function.walk() if _needs_loop(op) and any(result in activity for result in op.results)]
+    found = [op for op in function.walk() if _loop(op) is not None and any(result in activity for result in op.results)]
     if not found:
         return activity
     for op in found:
@@ -25,15 +32,21 @@ def activity_of(function: func.FuncOp, arguments: Sequence[bool], results: Seque
     return Activity.of(function, arguments, results, resolve)
 
 
-def _needs_loop(op: Operation) -> bool:
-    return hasattr(op, "spelled_out") and type(op) not in VJP
+def _loop(op: Any) -> Loop | None:
+    needs, loop = LOOPS.get(type(op), (None, None))
+    if needs is not None:
+        return loop if needs(op) else None
+    if hasattr(op, "spelled_out") and type(op) not in VJP:
+        return lambda builder, one: one.spelled_out(builder)
+    return None
 
 
 def _replace(op: Any) -> None:
     for value in (*op.operands, *op.results):
         known_sizes(op, value)
-    parts, parent = Block(), op.parent
-    values = op.spelled_out(Builder(parts, op.location))
+    loop, parts, parent = _loop(op), Block(), op.parent
+    assert loop is not None, "asked before"
+    values = loop(Builder(parts, op.location), op)
     for part in list(parts.ops):
         part.detach()
         parent.insert_op_before(part, op)

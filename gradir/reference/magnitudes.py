@@ -47,7 +47,23 @@ def _attention(op: Any, _k: int, result: Array, operands: Sequence[Array]) -> An
     return np.abs(result) + largest(v) * (1 + scores)
 
 
+def _share(result: Array, operands: Sequence[Array]) -> float:
+    """1, and more where one element of the result adds up many: rounding errors of a sum grow with it."""
+    return 1 + operands[0].size / max(1, result.size) / 16
+
+
+def _variance(_op: Any, _k: int, result: Array, operands: Sequence[Array]) -> Any:
+    return (np.abs(result) + _spread(operands[0]) ** 2) * _share(result, operands)
+
+
+def _cumulative(op: Any, _k: int, result: Array, operands: Sequence[Array]) -> Any:
+    return (np.abs(result) + largest(operands[0]) + 1) * (1 + result.shape[op.number("dim")] / 16)
+
+
 COMPOSITES: dict[str, Magnitude] = {
+    "nd.variance": _variance,
+    "nd.norm": lambda _op, _k, result, operands: np.abs(result) * _share(result, operands),
+    "nd.cumlogsumexp": _cumulative,
     "nd.softmax": lambda _op, _k, result, operands: np.abs(result) * (1 + largest(operands[0])),
     "nd.log_softmax": _along_rows,
     "nd.logsumexp": _along_rows,

@@ -65,6 +65,7 @@ BACKWARD_STABLE = frozenset(f"nd.{name}" for name in ("cholesky", "triangular_so
 
 _SUMS = {
     *("nd.reduce_sum", "nd.dot_general", "nd.conv_general", "nd.reduce_window", "nd.select_and_scatter", "nd.scatter_add"),
+    "nd.scatter_general",
     *("vector.reduction", "vector.multi_reduction", "vector.contract"),
 }
 
@@ -232,7 +233,7 @@ def _sum_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Array |
     """`K u sum |a b|`: the op itself on the operands' magnitudes gives the sum."""
     if op.name == "nd.reduce_window" and "sum" not in str(op.properties.get("kind")):
         return None
-    if op.name.startswith("vector.") and "add" not in str(op.properties.get("kind")):
+    if (op.name.startswith("vector.") or op.name == "nd.scatter_general") and "add" not in str(op.properties.get("kind")):
         return None
     magnitudes = [np.abs(array) if is_float(array) else array for array in arrays]
     evaluate = getattr(op, "evaluate", None)
@@ -258,7 +259,7 @@ def _terms(op: Operation, arrays: Sequence[Array], result: Array) -> int:
         return int(np.prod([arrays[0].shape[dim] for dim in dims], dtype=np.int64))
     if op.name == "nd.conv_general":
         return arrays[1].size // max(1, arrays[1].shape[-1])
-    if op.name == "nd.scatter_add":
+    if op.name in ("nd.scatter_add", "nd.scatter_general"):
         return arrays[1].size
     if op.name in ("nd.reduce_window", "nd.select_and_scatter"):
         window = op.properties["window"].get_values()  # pyright: ignore[reportAttributeAccessIssue] (an i64 array)

@@ -15,11 +15,13 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.spell_out import LOOPS
 from gradir.autodiff.tensors import TensorBuilder, known_sizes
 from gradir.dialects import nd
 from gradir.dialects.nd.base import emit
+from gradir.dialects.nd.spelled_out import counted, lifted
 from gradir.dialects.types import element_of, i64_attr, is_unsigned, numpy_dtype, shape_of, tensor
-from gradir.ir.passes import error_at
+from gradir.ir.builder import Builder
 
 Rule = tuple[Contribution, ...]
 
@@ -136,18 +138,8 @@ def _component(t: TensorBuilder, indices: SSAValue, k: int, size: int) -> SSAVal
 
 @vjp(nd.ScatterGeneralOp)
 def scatter_general_vjp(t: TensorBuilder, op: nd.ScatterGeneralOp, cts: SSAValue | Sequence[SSAValue | None]) -> Rule:
-    """By kind: see the functions below; each operand with its own updates"""
+    """By kind: see the functions below; each operand with its own updates. One with a region is its loop by now"""
     given = [cts] if isinstance(cts, SSAValue) else list(cts)
-    if op.combine == "region":
-        raise error_at(
-            op,
-            "no derivative of a scatter with a region",
-            part="autodiff",
-            code="AD001",
-            expected="set, add, mul, min or max",
-            found="a region",
-            hint="use one of these kinds, or cut the path with ad.stop_gradient",
-        )
     rule = {"set": _set, "add": _add, "mul": _mul, "min": _extreme, "max": _extreme}[op.combine]
     count = len(op.inputs)
     if 0 in shape_of(op.updates[0]) or 0 in shape_of(op.inputs[0]):
@@ -240,3 +232,38 @@ def _products_of_others(p: _Places, updates: SSAValue) -> SSAValue:
     back = nd.SortOp.make([number, t.mul_strong(*sides)], 0)
     emit(t.builder, back)
     return t.reshape(back.outputs[1], shape)
+
+
+# -- with a region
+
+
+def scatter_loop(builder: Builder, op: nd.ScatterGeneralOp) -> Sequence[SSAValue]:
+    """One update after the other, in row-major order: `new = region(old, update)` at its place, unless that lies outside."""
+    t, shape, count = TensorBuilder(builder), known_sizes(op, op.inputs[0]), len(op.inputs)
+    if not math.prod(shape) or 0 in shape_of(op.updates[0]):
+        return op.inputs
+    places = _Places.of(t, op)
+    trips = math.prod(_sizes(shape_of(places.at)))
+    at = t.reshape(places.at, (trips,))
+    inside = None if places.inside is None else t.reshape(places.inside, (trips,))
+    updates = [t.reshape(value, (trips,)) for value in op.updates]
+
+    def step(inner: Builder, k: SSAValue, state: list[SSAValue]) -> Sequence[SSAValue]:
+        u = TensorBuilder(inner)
+        place = u.index_at(at, k)
+        olds = [u.reshape(emit(inner, nd.DynamicSliceOp.make(x, [place], [1])), ()) for x in state]
+        assert op.combiner is not None
+        news = lifted(inner, op.combiner.block, [*olds, *(u.index_at(x, k) for x in updates)], ())
+        if inside is not None:
+            news = [u.select(u.index_at(inside, k), new, old) for new, old in zip(news, olds)]
+        return [emit(inner, nd.DynamicUpdateSliceOp.make(x, u.reshape(new, (1,)), [place])) for x, new in zip(state, news)]
+
+    flat = [t.reshape(x, (places.volume,)) for x in op.inputs]
+    return [t.reshape(x, shape) for x in counted(builder, trips, flat, step)][:count]
+
+
+def _has_region(op: nd.ScatterGeneralOp) -> bool:
+    return op.combine == "region"
+
+
+LOOPS[nd.ScatterGeneralOp] = (_has_region, scatter_loop)

@@ -18,8 +18,11 @@ from xdsl.printer import Printer
 
 from gradir.dialects.nd.base import I64_ARRAY, TENSOR, emit, new
 from gradir.dialects.nd.checks import check_at_least, check_dims, check_element, check_length, check_same_types, check_shape
+from gradir.dialects.nd.comparison import SelectOp
 from gradir.dialects.nd.convolution import window_count, window_shape
-from gradir.dialects.nd.indexing import DynamicSliceOp, IndexAtOp
+from gradir.dialects.nd.creation import ConstantOp
+from gradir.dialects.nd.elementwise import AndOp, NotOp, OrOp
+from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, IndexAtOp
 from gradir.dialects.nd.regions import RegionOp, create, parse_body, print_body
 from gradir.dialects.nd.shape import PadOp, ReshapeOp, SliceOp, TransposeOp
 from gradir.dialects.nd.spelled_out import INDEX, counted, lifted, spread
@@ -226,19 +229,31 @@ class ReduceWindowGeneralOp(Fold):
         return counted(builder, prod(window), [spread(builder, start, shape) for start in self.starts], step)
 
 
+def _positions(builder: Builder, k: SSAValue, sizes: Sequence[int]) -> list[SSAValue]:
+    """The indices of row-major position k in a box of these sizes."""
+    found: list[SSAValue] = []
+    for d, size in enumerate(sizes):
+        place = builder(arith.DivUIOp, (k, _index(builder, prod(sizes[d + 1 :]))), (INDEX,))
+        found.append(builder(arith.RemUIOp, (place, _index(builder, size)), (INDEX,)))
+    return found
+
+
+def _index(builder: Builder, value: int) -> SSAValue:
+    return builder(arith.ConstantOp, (), (INDEX,), {"value": IntegerAttr(value, INDEX)})
+
+
+def _tensor(builder: Builder, value: SSAValue, element: Attribute) -> SSAValue:
+    """A scalar as a tensor of rank 0."""
+    return builder(tensors.FromElementsOp, (value,), (tensor(element),))
+
+
 def _starts(builder: Builder, k: SSAValue, window: Sequence[int], dilations: Sequence[int]) -> list[SSAValue]:
     """Where position number k of the window begins along each dimension, as rank-0 tensors."""
 
-    def constant(value: int) -> SSAValue:
-        return builder(arith.ConstantOp, (), (INDEX,), {"value": IntegerAttr(value, INDEX)})
-
     found: list[SSAValue] = []
-    for d in range(len(window)):
-        place = builder(arith.DivUIOp, (k, constant(prod(window[d + 1 :]))), (k.type,))
-        place = builder(arith.RemUIOp, (place, constant(window[d])), (k.type,))
-        place = builder(arith.MuliOp, (place, constant(dilations[d])), (k.type,))
-        number = builder(arith.IndexCastOp, (place,), (i64,))
-        found.append(builder(tensors.FromElementsOp, (number,), (tensor(i64),)))
+    for place, step in zip(_positions(builder, k, window), dilations):
+        at = builder(arith.MuliOp, (place, _index(builder, step)), (INDEX,))
+        found.append(_tensor(builder, builder(arith.IndexCastOp, (at,), (i64,)), i64))
     return found
 
 
@@ -351,6 +366,61 @@ class SelectAndScatterGeneralOp(RegionOp):
         op.add_region(select)
         op.add_region(scatter)
         return op
+
+    def spelled_out(self, builder: Builder) -> list[SSAValue]:
+        """A loop over windows around a loop over their positions, on the flattened operand; sizes must be static."""
+        shape, windows, window = static_shape(self.operand), static_shape(self.source), self.numbers("window")
+        strides, low = self.numbers("strides"), self.numbers("padding")[0::2]
+        volume = prod(shape)
+        if not volume or 0 in windows:
+            return [spread(builder, self.start, shape)]
+        flat = emit(builder, ReshapeOp.make(self.operand, [volume]))
+        source = emit(builder, ReshapeOp.make(self.source, [prod(windows)]))
+        nothing = [emit(builder, ConstantOp.splat(0, tensor(kind))) for kind in (i1, element_of(self.operand), i64)]
+
+        def one(outer: Builder, w: SSAValue, state: list[SSAValue]) -> Sequence[SSAValue]:
+            firsts = _positions(outer, w, windows)
+
+            def visit(inner: Builder, o: SSAValue, best: list[SSAValue]) -> Sequence[SSAValue]:
+                inside, place = _place(inner, firsts, _positions(inner, o, window), (strides, low, shape))
+                found, value, chosen = best
+                x = _element(inner, flat, place)
+                (stays,) = lifted(inner, self.select.block, [value, x], ())
+                stays = emit(inner, AndOp.make(found, stays))
+                takes = emit(inner, AndOp.make(inside, emit(inner, NotOp.make(stays))))
+                picked = [emit(inner, SelectOp.make(takes, new, old)) for new, old in ((x, value), (place, chosen))]
+                return [emit(inner, OrOp.make(found, inside)), *picked]
+
+            found, _, place = counted(outer, prod(window), nothing, visit)
+            old = _element(outer, state[0], place)
+            (new,) = lifted(outer, self.scatter.block, [old, emit(outer, IndexAtOp.make(source, w, 0))], ())
+            kept = emit(outer, ReshapeOp.make(emit(outer, SelectOp.make(found, new, old)), [1]))
+            return [emit(outer, DynamicUpdateSliceOp.make(state[0], kept, [place]))]
+
+        (result,) = counted(builder, prod(windows), [spread(builder, self.start, (volume,))], one)
+        return [emit(builder, ReshapeOp.make(result, shape))]
+
+
+Geometry = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""Strides of windows, padding in front, sizes of the operand."""
+
+
+def _place(builder: Builder, windows: Sequence[SSAValue], offsets: Sequence[SSAValue], geometry: Geometry) -> tuple[SSAValue, SSAValue]:
+    """(is that position of the window in the operand, where in the flattened operand), as tensors of rank 0."""
+    inside = builder(arith.ConstantOp, (), (i1,), {"value": IntegerAttr(-1, i1)})
+    flat = _index(builder, 0)
+    for w, o, stride, low, size in zip(windows, offsets, *geometry):
+        at = builder(arith.AddiOp, (builder(arith.MuliOp, (w, _index(builder, stride)), (INDEX,)), o), (INDEX,))
+        at = builder(arith.SubiOp, (at, _index(builder, low)), (INDEX,))
+        below = builder(arith.CmpiOp, (at, _index(builder, size)), (i1,), {"predicate": IntegerAttr(6, i64)})  # unsigned: < 0 is beyond
+        inside = builder(arith.AndIOp, (inside, below), (i1,))
+        flat = builder(arith.AddiOp, (builder(arith.MuliOp, (flat, _index(builder, size)), (INDEX,)), at), (INDEX,))
+    return _tensor(builder, inside, i1), _tensor(builder, builder(arith.IndexCastOp, (flat,), (i64,)), i64)
+
+
+def _element(builder: Builder, flat: SSAValue, place: SSAValue) -> SSAValue:
+    """One element of a vector, of rank 0."""
+    return emit(builder, ReshapeOp.make(emit(builder, DynamicSliceOp.make(flat, [place], [1])), []))
 
 
 OPS = (ReduceOp, ReduceWindowGeneralOp, SelectAndScatterGeneralOp)

@@ -76,6 +76,7 @@ def _scatter() -> list[Sample]:
         put("f64 windows over the edge, set", "set", wave(4, 4), edge, squares, windows, (0, 2)),
         put("f64 windows over the edge, add", "add", wave(4, 4), edge, squares, windows, (0, 2)),
         put("f64 batches", "add", wave(2, 3, 2), _i32([[[2], [0]], [[1], [1]]]), wave(2, 2, 2), _SCATTER_BATCHED, (0, 2)),
+        put("f64 region", "region", wave(3), dup, wave(4, shift=2.0), one, (0, 2), minus.replace("f32", "f64")),
         put("f32 region", "region", np.array([1, 2, 3], np.float32), dup, np.array([5, 1, 2, 7], np.float32), one, (), minus),
         several("two operands", f"{pair} : {', '.join(types)} -> {types[0]}, {types[1]}", operands, types[:2]),
         put("bf16 add many", "add", np.zeros(2, BF16), np.zeros((512, 1), np.int32), np.ones(512, BF16), one),

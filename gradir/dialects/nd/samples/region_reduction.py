@@ -72,7 +72,7 @@ def _reduce_window() -> list[Sample]:
 
 
 def _select_and_scatter() -> list[Sample]:
-    def put(name: str, x: Array, source: Array, start: Array, clauses: str, direction: str, joint: str) -> Sample:
+    def put(name: str, x: Array, source: Array, start: Array, clauses: str, direction: str, joint: str, wrt: Sequence[int] = ()) -> Sample:
         element = type_text(start)
         select = (
             f"(%a: {element}, %b: {element}) {{\n    %c = nd.compare {direction}, %a, %b : {element}\n    nd.yield %c : tensor<i1>\n  }}"
@@ -80,11 +80,13 @@ def _select_and_scatter() -> list[Sample]:
         kind = element.removeprefix("tensor<").removesuffix(">")
         line = f"nd.select_and_scatter_general %0, %1, %2 {clauses} select {select} scatter {_binary(kind, joint)} : "
         inputs = [x, source, start]
-        return several(name, line + ", ".join(map(type_text, inputs)), inputs, [type_text(x)])
+        return several(name, line + ", ".join(map(type_text, inputs)), inputs, [type_text(x)], wrt)
 
     x = np.array([[3, 1, 2], [2, 3, 0], [3, 3, 1]], np.float32)
     squares, beside = np.arange(1, 5, dtype=np.float32).reshape(2, 2), "window [1] strides [2] padding [2, 1]"
+    overlap = "window [2, 2] strides [1, 2] padding [0, 0, 1, 0]"
     return [
+        put("f64", wave(2, 5), wave(1, 3, shift=2.0), _one(0.5), overlap, "gt", "mul", (0, 1, 2)),
         put("f32 last of the greatest, products", x, squares, _one(2, np.float32), "window [2, 2]", "gt", "mul"),
         put("f32 least, padded", x[0], np.array([1, 2, 3, 4], np.float32), _one(0, np.float32), "window [2] padding [1, 1]", "le", "add"),
         put("f32 beside the operand", x[0], squares.reshape(4)[:3], _one(5, np.float32), beside, "ge", "sub"),
