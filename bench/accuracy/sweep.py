@@ -95,13 +95,13 @@ def measure_pair(reference: Reference, function: Callable[[Array], Array], block
     same = (mirrored.view(np.uint32) == (y.view(np.uint32) ^ flip)) | (np.isnan(y) & np.isnan(mirrored))
     result.inputs += int(np.count_nonzero(same))
     if not same.all():
-        compare(reference, -x[~same], mirrored[~same], result)
+        compare(reference, -x[~same], mirrored[~same], result, whole=False)
 
 
-def compare(reference: Reference, x: Array, got: Array, result: Result) -> None:
+def compare(reference: Reference, x: Array, got: Array, result: Result, *, whole: bool = True) -> None:
     """Add results `got` of inputs `x`: only those that are not the nearest f32 are measured exactly."""
     with np.errstate(all="ignore"):
-        wide = reference.function(x.astype(np.float64))
+        wide = reference.on_block(x.astype(np.float64)) if whole else reference.function(x.astype(np.float64))
         near = wide.astype(np.float32)
         exact = got.view(np.uint32) == near.view(np.uint32)
         if reference.bound == 0:

@@ -7,6 +7,8 @@ erfc: exp(-x^2) P((x-k)/(x+k)) / (1 + 2x) for x > 3/8
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import f64
+
 from gradir.lowering.expand_math import coefficients as c
 from gradir.lowering.expand_math.algebra import Expression, two_product
 from gradir.lowering.expand_math.exponential import exp
@@ -48,14 +50,26 @@ def _small(a: Expression) -> Expression:
 
 
 def erfc(x: Expression) -> Expression:
-    """1 - erf(x), relative to itself accurate; 2 - erfc(-x) for large negative x. The square in exp(-x^2) is exact in two parts."""
-    f = x.format
-    k, end = _ERFC[f.mantissa]
+    """1 - erf(x), relative to itself accurate; 2 - erfc(-x) for large negative x. f32 in f64, but near 0."""
     a = abs(x)
+    tail = _tail_f32(a.to(f64)).to(x.element) if x.format.mantissa == 23 else _tail_f64(a)
+    tail = x.lt(0.0).select(2.0 - tail, tail)
+    return a.gt(_ERFC_SMALL).select(tail, 1.0 - _small(a).copysign(x))
+
+
+def _tail_f32(a: Expression) -> Expression:
+    """erfc of a > 3/8, an f32 number in f64, whose square is exact."""
+    k, end = _ERFC[23]
     a = a.gt(end).select(end, a)
-    p = ((a - k) / (a + k)).polynomial(c.by_format(f, c.ERFC_SCALED_F32, c.ERFC_SCALED_F64))
+    p = ((a - k) / (a + k)).polynomial(c.ERFC_SCALED_F32)
+    return exp(-(a * a)) * (p / a.fma(2.0, 1.0))
+
+
+def _tail_f64(a: Expression) -> Expression:
+    """erfc of a > 3/8; the square in exp(-a^2) is exact in two parts."""
+    k, end = _ERFC[52]
+    a = a.gt(end).select(end, a)
+    p = ((a - k) / (a + k)).polynomial(c.ERFC_SCALED_F64)
     square, low = two_product(a, a)
     y = exp(-square) * (p / a.fma(2.0, 1.0))
-    y = (-low).fma(y, y)
-    y = x.lt(0.0).select(2.0 - y, y)
-    return a.gt(_ERFC_SMALL).select(y, 1.0 - _small(a).copysign(x))
+    return (-low).fma(y, y)
