@@ -64,7 +64,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "losses": (
         "mse_loss", "l1_loss", "huber_loss", "binary_cross_entropy_with_logits", "kl_div", "nll_loss",
     ),
-    _PYTHON + "effects": ("assert_", "optimization_barrier"),
+    _PYTHON + "effects": ("assert_", "optimization_barrier", "print"),
+    "gradir.printing": ("set_print_sink",),
     _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
 }  # fmt: skip

@@ -59,7 +59,11 @@ class CustomCall:
 CALLS: dict[str, CustomCall] = {}
 """The rows; `find` loads those that come with us."""
 
-FAMILIES: dict[str, str] = {"lapack": "gradir.dialects.nd.meaning.lapack", "fft": "gradir.dialects.nd.meaning.fourier"}
+FAMILIES: dict[str, str] = {
+    "lapack": "gradir.dialects.nd.meaning.lapack",
+    "fft": "gradir.dialects.nd.meaning.fourier",
+    "print": "gradir.dialects.nd.meaning.effects",
+}
 """First word of a name -> the module whose import adds the rows; a plugin may add its own."""
 
 

@@ -71,6 +71,7 @@ skip(creation.SymbolOp, "evaluate", "the size belongs to the run: the reference 
 skip(shape.DimOp, "evaluate", "a number of the shape alone: the reference evaluator reads it off the operand")
 skip(creation.BindOp, "evaluate", "gives a size its name and has no result; the reference evaluator keeps the names")
 skip(effects.AssertOp, "evaluate", "it has no result; the reference evaluator stops where the condition is false")
+skip(effects.PrintOp, "evaluate", "it has no result; the reference evaluator writes the line")
 skip(regions.YieldOp, "evaluate", "part of the op around it")
 skip(regions.YieldOp, "samples", "part of the op around it")
 skip(regions.YieldOp, "linalg", "part of the op around it")

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.ad import StopGradientOp
 from gradir.dialects.nd.composite import Composite
+from gradir.dialects.nd.effects import PrintOp
 from gradir.dialects.target import TargetAttr, target_of
 from gradir.dialects.target.implementations import choose, implemented_ops
 from gradir.ir.builder import Builder
@@ -38,13 +39,13 @@ class NdExpand(Pass):
         for inner in list(op.walk()):
             if isinstance(inner, StopGradientOp):
                 replace(inner, [inner.operand])
-            elif isinstance(inner, Composite) and inner.name not in self.keep:
+            elif isinstance(inner, Composite | PrintOp) and inner.name not in self.keep:
                 expand(inner, self.keep)
             elif inner.name in rows:
                 choose_implementation(inner, target)
 
 
-def expand(op: Composite, keep: Sequence[str] = ()) -> None:
+def expand(op: Composite | PrintOp, keep: Sequence[str] = ()) -> None:
     """Replace `op` by its decomposition, at its place and location; composites in it that are not kept are replaced too."""
     parts = Block()
     results = op.decompose(Builder(parts, op.location), op.operands)

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.size_limits import limits_of
+from gradir import printing
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import function_name, location_text
@@ -50,14 +51,16 @@ class SemanticsChecker:
     """The module as the last pass left it, for naming the op."""
 
     def start(self, module: ModuleOp) -> None:
-        """Evaluate every public function of `module`. Raises `GradirError` where the module itself has no meaning."""
-        for function in public_functions(module):
-            self._admit(module, function)
+        """Evaluate every public function of `module`. Raises `GradirError` where the module itself has no meaning. Prints nothing."""
+        with printing.silent():
+            for function in public_functions(module):
+                self._admit(module, function)
         self.before = module.clone()
 
     def after(self, pass_name: str, module: ModuleOp) -> GradirError | None:
         """The difference that `pass_name` made, if any; functions that only now have a meaning are admitted."""
-        error = self._difference(pass_name, module)
+        with printing.silent():
+            error = self._difference(pass_name, module)
         self.before = module.clone()
         return error
 

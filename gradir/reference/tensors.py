@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Operation
 
-from gradir import size_algebra
+from gradir import printing, size_algebra
 from gradir.dialects import nd
 from gradir.dialects.nd import meaning
 from gradir.dialects.types import is_static
@@ -92,6 +92,11 @@ def _assert(machine: Machine, op: nd.AssertOp, condition: Value) -> None:
             found="false",
             hint="check the inputs of this call",
         )
+
+
+@evaluates(nd.PrintOp)
+def _print(machine: Machine, op: nd.PrintOp, *values: Value) -> None:
+    printing.emit(op.format.data, [whole(machine, op, value) for value in values])
 
 
 @evaluates(nd.OptimizationBarrierOp)

@@ -96,3 +96,64 @@ def test_barrier_is_the_identity_with_an_identity_derivative() -> None:
     np.testing.assert_allclose(value, np.sum(2 * x * y + np.exp(2 * x)), rtol=1e-6)
     np.testing.assert_allclose(dx, 2 * y + 2 * np.exp(2 * x), rtol=1e-6)
     np.testing.assert_allclose(dy, 2 * x, rtol=1e-6)
+
+
+# -- print
+
+
+@pytest.fixture
+def lines():
+    """What programs print."""
+    found: list[str] = []
+    before = gd.set_print_sink(found.append)
+    yield found
+    gd.set_print_sink(before)
+
+
+def told(x):
+    gd.print("before {}", x)
+
+    def step(i, s):
+        gd.print("step {}: {:.2f}", i, gd.sum(s))
+        return s * 2
+
+    s = gd.fori_loop(0, 2, step, x)
+    gd.cond(gd.sum(s) > 10, lambda: gd.print("large") or 1, lambda: gd.print("{{small}}") or 0)
+    return gd.sum(s)
+
+
+TOLD = ["before [1. 1. 1.]", "step 0: 3.00", "step 1: 6.00", "large"]
+
+
+def test_lines_in_the_order_of_the_program(lines: list[str]) -> None:
+    compiled = gd.jit(told)
+    assert not lines
+    compiled(GOOD)
+    assert lines == TOLD
+    compiled(GOOD / 2)
+    assert lines[len(TOLD) :] == ["before [0.5 0.5 0.5]", "step 0: 1.50", "step 1: 3.00", "{small}"]
+
+
+def test_a_derivative_prints_once(lines: list[str]) -> None:
+    assert gd.jit(gd.grad(told))(GOOD).tolist() == [4, 4, 4]
+    assert lines == TOLD
+
+
+def test_the_evaluator_and_eager_code_print_the_same(lines: list[str]) -> None:
+    run(gd.jit(told).lower(GOOD), "told", [GOOD])
+    assert lines == TOLD
+    with gd.eager():
+        told(gd.asarray(GOOD))
+    assert lines[len(TOLD) :] == TOLD
+
+
+def test_stdout_unless_somebody_listens(capfd: pytest.CaptureFixture[str]) -> None:
+    gd.jit(lambda x: gd.print("{} {} {}", x, np.uint8(200), np.array([True, False])))(np.float16(1.5))
+    assert capfd.readouterr().out == "1.5 200 [ True False]\n"
+
+
+@pytest.mark.parametrize(("template", "values"), [("{}", ()), ("x", (1,)), ("{0}", (1,)), ("{x!r}", (1,)), ("{", ()), ("{:q}", (1,))])
+def test_a_format_must_fit(template: str, values: tuple) -> None:
+    with pytest.raises(gd.GradirError, match="print") as caught:
+        gd.print(template, *values)
+    assert caught.value.code == "GR011"

@@ -54,7 +54,7 @@ from gradir.dialects.nd.contraction import DotGeneralOp
 from gradir.dialects.nd.convolution import ConvGeneralOp, ReduceWindowOp, SelectAndScatterOp, WindowKind, WindowKindAttr
 from gradir.dialects.nd.creation import BindOp, ConstantOp, EmptyOp, IotaOp, SymbolOp
 from gradir.dialects.nd.cumulative import CumlogsumexpOp, CummaxOp, CumminOp, CumprodOp, CumsumOp, Cumulative
-from gradir.dialects.nd.effects import AssertOp, OptimizationBarrierOp
+from gradir.dialects.nd.effects import AssertOp, OptimizationBarrierOp, PrintOp
 from gradir.dialects.nd.elementwise import (
     AbsOp,
     AddOp,
@@ -296,6 +296,7 @@ __all__ = [
     "PolygammaOp",
     "PopcntOp",
     "PowOp",
+    "PrintOp",
     "QrOp",
     "RandomBitsOp",
     "Reduce",

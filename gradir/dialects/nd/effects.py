@@ -1,4 +1,4 @@
-"""Ops that are there for what they do or forbid: assertions keep their place, a barrier keeps values apart.
+"""Ops that are there for what they do or forbid: assertions and lines of output keep their place, a barrier keeps values apart.
 
 Effects keep program order among themselves, are never removed, and pure ops may move past them
 (`gradir.dialects.upstream.effects` has their rows). Under `differentiate` they happen once, in the forward part.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from xdsl.dialects.builtin import StringAttr, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
@@ -19,8 +19,13 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.nd.base import TENSOR, Sample
+from gradir.dialects.nd.library import CustomCallOp
 from gradir.dialects.text import parse_operands, parse_tensors, resolve
 from gradir.dialects.types import shape_of
+from gradir.printing import placeholders
+
+if TYPE_CHECKING:
+    from gradir.ir.builder import Builder
 
 
 class EffectOp(IRDLOperation):
@@ -82,6 +87,61 @@ class AssertOp(EffectOp):
         return cls.create(operands=(condition,), properties={"message": StringAttr(message)})
 
 
+@irdl_op_definition
+class PrintOp(EffectOp):
+    """Writes one line, `format` with its `{}` replaced by the operands, to stdout or where `gradir.set_print_sink` says.
+
+    `{:.3f}` shows each number that way. Lines come in the order of the program, in a loop in every iteration; a derivative prints once.
+    JAX: debug.print. torch: print.
+    """
+
+    name = "nd.print"
+
+    inputs = var_operand_def(TENSOR)
+    format = prop_def(StringAttr)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        template = StringAttr(parser.parse_str_literal())
+        operands = [] if parser.parse_optional_punctuation(",") is None else parse_operands(parser)
+        attributes = parser.parse_optional_attr_dict()
+        position = parser.pos
+        types = parse_tensors(parser) if parser.parse_optional_punctuation(":") else []
+        values = resolve(parser, operands, types, position)
+        return cls.create(operands=values, properties={"format": template}, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.format.data)
+        if self.operands:
+            printer.print_string(", ")
+            printer.print_list(self.operands, printer.print_operand)
+        printer.print_op_attributes(self.attributes)
+        if self.operands:
+            printer.print_string(" : ")
+            printer.print_list([value.type for value in self.operands], printer.print_attribute)
+
+    def verify_(self) -> None:
+        try:
+            count = placeholders(self.format.data)
+        except ValueError as error:
+            self.fail(f"bad format: {error}")
+        if count != len(self.operands):
+            self.fail(f"the format shows {count} operands, found {len(self.operands)}")
+
+    @classmethod
+    def make(cls, template: str, operands: Sequence[SSAValue] = ()) -> Self:
+        """Print `template` with the operands in it."""
+        return cls.create(operands=tuple(operands), properties={"format": StringAttr(template)})
+
+    def decompose(self, builder: Builder, operands: Sequence[SSAValue]) -> list[SSAValue]:
+        """A call by name that has effects."""
+        call = CustomCallOp.make("print", operands, (), {"format": self.format.data}, effects=True)
+        call.location = builder.loc
+        builder.block.add_op(call)
+        return []
+
+
 def is_condition(kind: Attribute) -> bool:
     """One truth value."""
     return kind == i1 or (isinstance(kind, TensorType) and kind.element_type == i1 and shape_of(kind) == ())
@@ -136,4 +196,4 @@ class OptimizationBarrierOp(EffectOp):
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
-OPS = (AssertOp, OptimizationBarrierOp)
+OPS = (AssertOp, OptimizationBarrierOp, PrintOp)

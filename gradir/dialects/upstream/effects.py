@@ -58,6 +58,7 @@ _TABLE: dict[str, Effects] = {
     "bufferization.alloc_tensor": Effects.NOTHING,
     "cf.assert": Effects.ORDER,
     "nd.assert": Effects.ORDER,
+    "nd.print": Effects.ORDER,
     "gpu.barrier": Effects.ORDER,
 }
 

@@ -1,4 +1,4 @@
-"""What a program does besides computing its results: assertions; and barriers, which forbid rewriting across them."""
+"""What a program does besides computing its results: assertions, lines of output; and barriers, which forbid rewriting across them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import flatten, unflatten
 from gradir.frontends.python.reduction import all as all_of
 from gradir.frontends.python.trace import STATE, apply_several, current, location_string, python_location, ssa, user_error
+from gradir.printing import emit, placeholders
 
 
 def assert_(condition: Any, message: str) -> None:
@@ -41,6 +42,29 @@ def assert_(condition: Any, message: str) -> None:
     _, builder = current()
     builder.loc = python_location()
     builder.op(nd.AssertOp, [ssa(test)], [], {"message": StringAttr(message)})
+
+
+def print(template: str, *values: Any) -> None:
+    """Write a line when the program runs: `template` with `{}` for each value, `{:.3f}` for its numbers that way; to stdout or the sink
+
+    Lines come in the order of the program, in a loop in every iteration, once under a derivative. `gradir.set_print_sink` redirects them.
+    """
+    try:
+        count = placeholders(template)
+    except ValueError as error:
+        raise user_error(f"print: {error}", code="GR011", op="nd.print", expected="{} or {:spec} for each value", found=template) from None
+    if count != len(values):
+        raise user_error(
+            "print: other values than the format shows", code="GR011", op="nd.print", expected=str(count), found=str(len(values))
+        )
+    arrays = [as_array(value) for value in values]
+    if all(x.concrete is not None for x in arrays) and (STATE.function is None or STATE.function.recording):
+        emit(template, [x.concrete for x in arrays])
+    if STATE.function is None:
+        return
+    _, builder = current()
+    builder.loc = python_location()
+    builder.op(nd.PrintOp, [ssa(x) for x in arrays], [], {"format": StringAttr(template)})
 
 
 def optimization_barrier(tree: Any) -> Any:

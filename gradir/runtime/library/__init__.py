@@ -35,7 +35,11 @@ class Row:
 
 ROWS: dict[str, Row] = {}
 
-FAMILIES: dict[str, str] = {"lapack": "gradir.runtime.library.lapack", "fft": "gradir.runtime.library.fourier"}
+FAMILIES: dict[str, str] = {
+    "lapack": "gradir.runtime.library.lapack",
+    "fft": "gradir.runtime.library.fourier",
+    "print": "gradir.runtime.library.console",
+}
 """First word of a name -> the module whose import adds the rows."""
 
 

@@ -1,11 +1,11 @@
-"""Samples of assertions and barriers."""
+"""Samples of assertions, barriers and lines of output."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gradir.dialects.nd.base import Sample
-from gradir.dialects.nd.samples.case import SPECIAL, Array, case, type_text, wave
+from gradir.dialects.nd.samples.case import BF16, SPECIAL, Array, case, type_text, wave
 
 
 def _assert() -> list[Sample]:
@@ -58,6 +58,21 @@ def _barrier() -> list[Sample]:
     ]
 
 
+def _print() -> list[Sample]:
+    def line(name: str, template: str, values: list[Array], wrt: tuple[int, ...] = ()) -> Sample:
+        kinds = [type_text(value) for value in values]
+        operands = ", ".join(f"%{k}" for k in range(len(values)))
+        shown = f'nd.print "{template}", {operands} : {", ".join(kinds)}' if "{" in template else f'nd.print "{template}"'
+        return case(name, "nd.neg %0 : {0}", values, kinds[0], wrt, before=(shown.replace("{", "{{").replace("}", "}}"),))
+
+    return [
+        line("f64", "x = {}", [wave(2, 3)], (0,)),
+        line("f32 and others", "{:.3f}, {} and {}", [wave(3, dtype=np.float32), np.array(7, np.int32), np.array([True, False])]),
+        line("bf16 empty", "{}", [np.zeros((0, 2), BF16)]),
+        line("words", "no operands", [wave(2)]),
+    ]
+
+
 def samples_of(cls: type) -> tuple[Sample, ...]:
     """The samples of one op of this family."""
-    return tuple({"nd.assert": _assert, "nd.optimization_barrier": _barrier}[cls.name]())
+    return tuple({"nd.assert": _assert, "nd.optimization_barrier": _barrier, "nd.print": _print}[cls.name]())

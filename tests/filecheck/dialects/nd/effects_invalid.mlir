@@ -45,3 +45,19 @@ func.func @f() {
   "nd.optimization_barrier"() : () -> ()
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{nd.print: the format shows 2 operands, found 1}}
+  nd.print "{} {}", %x : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{nd.print: bad format: only {} and {:spec} stand for operands, found {0}}}
+  nd.print "{0}", %x : tensor<2xf32>
+  return
+}
