@@ -128,6 +128,12 @@ GRAPH: dict[str, Code] = {
         cause="a misspelt key, a number below 0, or no number.",
         next_step="write {b = {min = 1 : i64, max = 64 : i64, multiple = 8 : i64}}, with some of the three.",
     ),
+    "GR054": graph(
+        "only the tensor level is checked for NaN",
+        meaning="`--check-nan` puts a look behind each op of level 1 and compiles the program again; lower levels have lost these ops.",
+        cause="a module that was lowered already, or a saved artefact.",
+        next_step="give it the module that the lowering began with.",
+    ),
     "GR060": graph(
         "no form on buffers",
         meaning="`bufferize` met an op or a signature that it cannot put on buffers. It takes what the structured level consists of: scf, "

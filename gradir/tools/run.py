@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradir.errors import GradirError
 from gradir.runtime.artefact import MAGIC
 from gradir.tools.arrays import Array, read_array, show_array
@@ -20,6 +22,8 @@ from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+    from gradir.driver.check_nan import Watch
 
 Runner = Callable[[Sequence[Array]], Sequence[Array]]
 
@@ -36,14 +40,18 @@ def run(arguments: Sequence[str]) -> int:
         inputs = [read_array(text) for text in args.input]
     except GradirError as error:
         return _fail(error, USAGE)
+    args.watch = None
     try:
-        runner = _TARGETS["runtime" if args.target == "cpu" and _is_artefact(args.file) else args.target](args)
+        target = "runtime" if args.target == "cpu" and _is_artefact(args.file) else args.target
+        runner = _checked(args, target) if args.check_nan else _TARGETS[target](args)
         results = runner(inputs)
     except GradirError as error:
         return _fail(error, DIAGNOSED)
     except (OSError, UnicodeDecodeError) as error:
         return _fail(error, USAGE)
     sys.stdout.write("".join(show_array(result) + "\n" for result in results))
+    if args.watch is not None:
+        return _report_nan(args.watch, inputs)
     if args.bench:
         _bench(runner, inputs, args.bench)
     return OK
@@ -56,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-e", "--entry", default="", metavar="NAME", help="public function to run; may be left out if there is only one")
     add("--target", default="cpu", choices=sorted(_TARGETS), help="compile and run, evaluate, or run a saved artefact")
     add("--input", action="append", default=[], metavar="ARRAY", help="SHAPExTYPE=VALUE, =random(SEED), =iota or @FILE.npy; one per input")
+    add("--check-nan", action="store_true", help="compile without fusion and report each op that makes NaN or infinity of finite operands")
     add("--bench", type=_count, default=0, metavar="N", help="run N more times, print times on stderr")
     add("-O", "--optimize", type=int, default=2, choices=(0, 1, 2), help="2 everything, 1 no fusion, 0 neither fusion nor simplification")
     add("--threads", type=_count, default=None, metavar="N", help="threads that a parallel kernel may use")
@@ -97,6 +106,36 @@ def _on_cpu(args: argparse.Namespace) -> Runner:
     target = f"cpu:{args.cpu}" if args.cpu else "host"
     module = compile_module(_module(args), target=target, threads=args.threads, optimize=args.optimize, cache=not args.no_cache)
     return _function_of(module, args)
+
+
+def _checked(args: argparse.Namespace, target: str) -> Runner:
+    from gradir.driver.check_nan import compile_checked  # the compiler: a saved artefact runs without it
+
+    if target != "cpu":
+        raise GradirError(
+            "only compiled modules are checked for NaN",
+            part="graph",
+            code="GR054",
+            expected="--target=cpu and MLIR text",
+            found="a saved artefact" if target == "runtime" else f"--target={target}",
+            hint="leave --check-nan out, or give it the module's text",
+        )
+    module, args.watch = compile_checked(_module(args), target=f"cpu:{args.cpu}" if args.cpu else "host", threads=args.threads)
+    return _function_of(module, args)
+
+
+def _report_nan(watch: Watch, inputs: Sequence[Array]) -> int:
+    """What a watched run found, as diagnostics; the exit code."""
+    for k, array in enumerate(inputs):
+        if array.dtype.kind not in "iub" and not np.isfinite(array).all():
+            sys.stderr.write(f"gradir-run: note: input {k} is not finite already\n")
+    for severity, found in (("error", watch.findings), ("note", watch.notes)):
+        for finding in found:
+            place = finding.site.location or finding.site.function
+            sys.stderr.write(f"{place}: {severity}: {finding.text}{' [runtime RT040]' if severity == 'error' else ''}\n")
+    if not watch.findings:
+        sys.stderr.write("gradir-run: no op makes NaN or infinity of finite operands\n")
+    return DIAGNOSED if watch.findings else OK
 
 
 def _on_reference(args: argparse.Namespace) -> Runner:

@@ -68,7 +68,7 @@ def test_a_return_in_a_function_whose_type_is_none(kind: str) -> None:
   "func.func"() <{{sym_name = "f", function_type = {kind}}}> ({{ "func.return"() : () -> () }}) : () -> ()
 }}) : () -> ()
 """
-    with pytest.raises(GradirError, match="whose type is|function_type") as caught:
+    with pytest.raises(GradirError, match=r"whose type is|function_type") as caught:
         parse_module(text)
     assert "crashed" not in caught.value.message + caught.value.hint
 

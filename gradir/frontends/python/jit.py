@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 
 from gradir.dialects.size_limits import LIMITS
 from gradir.dialects.types import element_type, tensor
+from gradir.driver.check_nan import Watch, compile_checked
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
 from gradir.errors import GradirError
@@ -43,6 +44,7 @@ class Options:
     cache: bool | str | os.PathLike[str] = True
     optimize: int = 2
     fastmath: str = "none"
+    check_nan: bool = False
 
 
 @dataclass
@@ -55,10 +57,17 @@ class Compiled:
     report: CompileReport = field(repr=False)
     inputs: Structure
     outputs: Structure
+    watch: Watch | None = field(default=None, repr=False)
 
     def run(self, *leaves: Any) -> tuple[Any, ...]:
         """Flat arguments to flat results."""
-        return self.module[self.name].flat(*leaves)
+        return self.flat(*leaves)
+
+    @property
+    def flat(self) -> Callable[..., tuple[Any, ...]]:
+        """The compiled function on flat arguments; with `check_nan` it raises GradirError RT040."""
+        flat = self.module[self.name].flat
+        return flat if self.watch is None else self.watch.watched(flat, f"@{self.name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
@@ -128,7 +137,7 @@ class Jitted:
             program = self._programs[key] = self._compile(dynamic, fixed, args)
         results = program.run(*leaves)
         unpack = unpacker(structure, kinds)
-        self._recent = (unpack, program.module[program.name].flat, program.pack) if unpack is not None else None
+        self._recent = (unpack, program.flat, program.pack) if unpack is not None else None
         return program.pack(results)
 
     @property
@@ -196,6 +205,10 @@ class Jitted:
         module, name, inputs, outputs = self._trace(dynamic, fixed, args)
         options = self.options
         report = CompileReport(keep_ir=keep_ir)
+        if options.check_nan:
+            trees = {name: (str(inputs), str(outputs))}
+            checked, watch = compile_checked(module, target=options.target, threads=options.threads or None, trees=trees)
+            return Compiled(name, module, checked, report, inputs, outputs, watch)
         compiled = compile_module(
             module,
             target=options.target,
@@ -303,6 +316,7 @@ def jit(
     fastmath: str = "none",
     static: Sequence[int | str] = (),
     dynamic: Shapes | None = None,
+    check_nan: bool = False,
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
@@ -311,12 +325,14 @@ def jit(
     `static` names arguments, or their positions, whose values (hashable) select the program instead. `dynamic={"x": ("b", 64)}` names
     sizes (names or `Dim`s) that only a call knows: one program serves them all. `optimize`: 2
     everything, 1 no fusion, 0 neither fusion nor simplification (for finding out where a result comes from). `fastmath="fast"` allows to
-    reassociate float arithmetic and to take no care of NaN and infinity. Also usable as `@jit(...)`.
+    reassociate float arithmetic and to take no care of NaN and infinity. `check_nan=True` runs op by op, slowly, and raises GradirError
+    RT040 at the first op that makes NaN or infinity of finite operands. Also usable as `@jit(...)`.
     """
     if function is None:
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
+        options["check_nan"] = check_nan
         return functools.partial(jit, target=target, threads=threads, **options)
-    return Jitted(function, Options(target, threads, cache, optimize, fastmath), frozenset(static), dynamic)
+    return Jitted(function, Options(target, threads, cache, optimize, fastmath, check_nan), frozenset(static), dynamic)
 
 
 def compile(
