@@ -26,7 +26,14 @@ ALLOWED: dict[str, set[str]] = {
 }
 """Folder of the package -> folders that it may import."""
 
-FORBIDDEN: dict[str, set[str]] = {"runtime": {"xdsl"}, "ptx": {"xdsl", "llvmlite"}, "errors": {"xdsl", "numpy"}, "codes": {"xdsl", "numpy"}, "size_algebra": {"xdsl", "numpy"}, "printing": {"xdsl"}}
+FORBIDDEN: dict[str, set[str]] = {
+    "runtime": {"xdsl"},
+    "ptx": {"xdsl", "llvmlite"},
+    "errors": {"xdsl", "numpy"},
+    "codes": {"xdsl", "numpy"},
+    "size_algebra": {"xdsl", "numpy"},
+    "printing": {"xdsl"},
+}
 """Folder -> packages that it must do without."""
 
 

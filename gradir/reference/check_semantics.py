@@ -13,8 +13,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from gradir.dialects.size_limits import limits_of
 from gradir import printing
+from gradir.dialects.size_limits import limits_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import function_name, location_text
