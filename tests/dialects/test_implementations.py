@@ -1,0 +1,111 @@
+"""The operator library's table: what is chosen where, pinned choices, rows of plugins, errors; every implementation gives the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradir.dialects import nd
+from gradir.dialects.nd import implementations as ours
+from gradir.dialects.nd.base import Sample
+from gradir.dialects.target.implementations import TABLE, Implementation, implement, library_versions, rows_of
+from gradir.driver.compile import compile_module
+from gradir.errors import GradirError
+from gradir.ir.passes import PassContext
+from gradir.ir.text import parse_module, print_module
+from gradir.lowering.nd_expand import NdExpand
+from gradir.lowering.set_target import SetTarget
+from gradir.runtime.library import lapack
+from tests.cpu.batches import differences, forward
+
+BIG = "func.func @f(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {{\n  %0 = nd.cholesky %a lower{} : tensor<64x64xf32> -> tensor<64x64xf32>\n  return %0 : tensor<64x64xf32>\n}}\n"
+
+
+def expanded(text: str, target: str = "cpu") -> str:
+    module = parse_module(text)
+    SetTarget(target=target).apply(module, PassContext())
+    NdExpand().apply(module, PassContext())
+    return print_module(module)
+
+
+def pinned(sample: Sample, name: str) -> Sample:
+    text = re.sub(r"(= nd\.(?:cholesky|triangular_solve|lu)[^:\n]*) : ", rf'\1 {{gradir.implementation = "{name}"}} : ', sample.text)
+    return Sample(sample.name, text, sample.inputs)
+
+
+@pytest.fixture
+def table() -> Iterator[None]:
+    saved = {op: list(rows) for op, rows in TABLE.items()}
+    yield
+    TABLE.clear()
+    TABLE.update(saved)
+
+
+def test_size_and_target_decide() -> None:
+    assert "nd.custom_call @lapack.potrf(%a) {config = {lower = true}}" in expanded(BIG.format(""))
+    assert "nd.cholesky" in expanded(BIG.format("").replace("64", "8"))
+    assert "nd.cholesky" in expanded(BIG.format(""), "cuda")
+
+
+def test_a_pinned_choice_wins() -> None:
+    assert "nd.cholesky" in expanded(BIG.format(' {gradir.implementation = "loops"}'))
+    small = BIG.format(' {gradir.implementation = "lapack"}').replace("64", "8")
+    assert "lapack.potrf" in expanded(small)
+
+
+def test_without_the_package_our_loops_take_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = library_versions(BIG.format(""))
+    monkeypatch.setattr(ours, "has_openblas", lambda: False)
+    assert "nd.cholesky" in expanded(BIG.format(""))
+    assert library_versions(BIG.format("")) != before  # another program for the cache
+    with pytest.raises(GradirError) as caught:
+        expanded(BIG.format(' {gradir.implementation = "lapack"}'))
+    assert caught.value.code == "OP053" and "gradir[lapack]" in caught.value.expected
+
+
+@pytest.mark.parametrize("name", ["loops", "lapack"])
+@pytest.mark.parametrize("op", [nd.CholeskyOp, nd.TriangularSolveOp, nd.LuOp], ids=lambda op: op.name)
+def test_every_implementation_gives_the_same(op: type[nd.NdOp], name: str) -> None:
+    batch = forward([pinned(sample, name) for sample in op.samples() if "complex" not in sample.name])
+    assert differences(batch, batch.compiled()) == []
+
+
+@pytest.mark.parametrize("op", list(nd.FAMILIES["linalg"]), ids=lambda op: op.name)
+def test_numpy_stands_in_for_the_package(op: type[nd.NdOp], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lapack, "openblas", lambda: None)
+    batch = forward([pinned(sample, "lapack") for sample in op.samples()])
+    assert differences(batch, batch.compiled()) == []
+
+
+def test_a_plugin_adds_a_row(table: None) -> None:
+    def expand(builder: Any, op: Any, operands: Any) -> Any:
+        return [nd.emit(builder, nd.AddOp.make(operands[0], operands[0]))]
+
+    implement(Implementation("nd.cholesky", "mine", "user", "cpu", frozenset({"f32"}), lambda op: "", expand, lambda op: 1))
+    assert "nd.add" in expanded(BIG.format(""))
+    assert "nd.add" not in expanded(BIG.format("").replace("f32", "f64"))
+    x = np.ones((64, 64), np.float32)
+    np.testing.assert_array_equal(compile_module(BIG.format(""), cache=False)["f"](x), x + x)
+    implement(Implementation("nd.cholesky", "mine", "user", "cpu", frozenset({"f32"}), lambda op: "not today", expand, lambda op: 1))
+    assert "nd.add" not in expanded(BIG.format(""))
+    assert [row.name for row in rows_of("nd.cholesky")] == ["loops", "lapack", "mine"]
+
+
+def test_an_op_that_only_a_library_has_names_the_target() -> None:
+    text = "func.func @f(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {\n  %q, %r = nd.qr %a : tensor<4x4xf32> -> tensor<4x4xf32>, tensor<4x4xf32>\n  return %q : tensor<4x4xf32>\n}\n"
+    with pytest.raises(GradirError) as caught:
+        expanded(text, "cuda")
+    assert caught.value.code == "OP052" and caught.value.found.startswith("cuda") and "lapack (it is for cpu)" in caught.value.expected
+
+
+def test_an_unknown_choice_lists_the_rows() -> None:
+    with pytest.raises(GradirError) as caught:
+        expanded(BIG.format(' {gradir.implementation = "mkl"}'))
+    assert caught.value.code == "OP053" and "loops" in caught.value.expected and caught.value.found == "mkl"
+    with pytest.raises(GradirError) as caught:
+        expanded(BIG.format(' {gradir.implementation = "loops"}').replace("f32", "complex<f32>"))
+    assert "it takes f32, f64" in caught.value.expected
