@@ -44,7 +44,7 @@ class Differentiate(Pass):
 
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
-        if not any(isinstance(o, (*REQUESTS, ad.StopGradientOp)) for o in op.walk()):
+        if not any(isinstance(o, (*REQUESTS, ad.StopGradientOp, ad.RuledCall)) for o in op.walk()):
             return
         load_rules()
         before = {id(f) for f in op.body.block.ops}
@@ -54,6 +54,8 @@ class Differentiate(Pass):
                 o.result.replace_all_uses_with(o.operand)
                 o.detach()
                 o.erase()
+            elif isinstance(o, ad.RuledCall):
+                _call_instead(o, o.rule("callee"), list(o.operands))
         if not self.strong_zero:
             _weaken(op, before)
 
@@ -78,9 +80,9 @@ class Resolver:
             return
         self.active.append(name)
         for op in list(function.walk()):
-            if isinstance(op, (func.CallOp, *REQUESTS)):
-                callee = self.program.functions.get(op.callee.string_value())
-                if callee is not None:
+            if isinstance(op, (func.CallOp, ad.RuledCall, *REQUESTS)):
+                names = op.functions() if isinstance(op, ad.RuledCall) else [op.callee.string_value()]
+                for callee in (f for f in map(self.program.functions.get, names) if f is not None):
                     if isinstance(op, REQUESTS) and callee.sym_name.data in self.active:
                         raise error_at(
                             op,
@@ -123,20 +125,7 @@ class Resolver:
                 values = isinstance(op, ad.ValueAndGradOp)
                 name = f"{stem}.grad_{self._count(stem)}"
                 self.made[key] = self.program.combined(primal, wrt, seeds=[0], given=False, name=name, request=label, keep_results=values)
-        call = func.CallOp.create(
-            operands=_operands(op, wrt),
-            result_types=[r.type for r in op.results],
-            properties={"callee": SymbolRefAttr(self.made[key])},
-            location=op.location,
-        )
-        block = op.parent
-        assert block is not None
-        block.insert_op_before(call, op)
-        for old, new in zip(op.results, call.results):
-            old.replace_all_uses_with(new)
-            new.name_hint = old.name_hint
-        op.detach()
-        op.erase()
+        _call_instead(op, self.made[key], _operands(op, wrt))
 
     def _forward(self, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> str:
         flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
@@ -182,6 +171,24 @@ class Resolver:
                 found=str(kind) if kind is not None else "no result",
                 hint="reduce it to a scalar, or ask for ad.vjp with a cotangent",
             )
+
+
+def _call_instead(op: Operation, callee: str, operands: list[SSAValue]) -> None:
+    """Replace an op by a call with the same results."""
+    call = func.CallOp.create(
+        operands=operands,
+        result_types=[r.type for r in op.results],
+        properties={"callee": SymbolRefAttr(callee)},
+        location=op.location,
+    )
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(call, op)
+    for old, new in zip(op.results, call.results):
+        old.replace_all_uses_with(new)
+        new.name_hint = old.name_hint
+    op.detach()
+    op.erase()
 
 
 def _operands(op: ad.Request, wrt: tuple[int, ...]) -> list[SSAValue]:

@@ -67,4 +67,11 @@ AUTODIFF: dict[str, Code] = {
         cause="a missing sum over a broadcast dimension, or one value in place of a list.",
         next_step="return one array of the input's type, or None, per input, in order.",
     ),
+    "AD012": autodiff(
+        "a rule of one's own does not fit",
+        meaning="A function with a derivative rule of its own (`custom_vjp`, `custom_jvp`) has no rule yet, captures an array, or has a rule "
+        "whose results have another structure, shape or type than the function's arguments and results.",
+        cause="a cotangent that was not reduced to its argument's shape, or was computed in another precision.",
+        next_step="compare expected and found; one cotangent per argument, None for zeros and for integers.",
+    ),
 }

@@ -27,16 +27,17 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from gradir.dialects.ad_calls import (
+    CheckpointOp as CheckpointOp,
+    CustomJvpOp as CustomJvpOp,
+    CustomVjpOp as CustomVjpOp,
+    RuledCall as RuledCall,
+)
 from gradir.dialects.text import parse_ints, print_ints
-from gradir.dialects.types import element_of, i64_array, ints, is_complex, is_float, shape_of
+from gradir.dialects.types import element_of, has_derivative, i64_array, ints, is_float, shape_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-def has_derivative(kind: Attribute) -> bool:
-    """Whether values of this type can move: tensors of real or complex floats."""
-    return isinstance(kind, TensorType) and (is_float(element_of(kind)) or is_complex(element_of(kind)))
 
 
 class CalleeTypes(SymbolUserOpInterface):
@@ -245,4 +246,4 @@ class StopGradientOp(IRDLOperation):
         return operand
 
 
-Ad = Dialect("ad", [GradOp, ValueAndGradOp, VjpOp, JvpOp, StopGradientOp], [])
+Ad = Dialect("ad", [GradOp, ValueAndGradOp, VjpOp, JvpOp, StopGradientOp, CustomVjpOp, CustomJvpOp, CheckpointOp], [])

@@ -126,6 +126,11 @@ def is_complex(elem: Attribute) -> bool:
     return isinstance(elem, ComplexType) and elem in _REAL_OF
 
 
+def has_derivative(kind: Attribute) -> bool:
+    """True of the types whose values can move: tensors of real or complex floats."""
+    return isinstance(kind, TensorType) and (is_float(kind.element_type) or is_complex(kind.element_type))
+
+
 def is_number(elem: Attribute) -> bool:
     """True of floats and integers wider than one bit."""
     return is_float(elem) or is_integer(elem)

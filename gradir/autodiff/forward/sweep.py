@@ -179,6 +179,53 @@ def _call(sweep: ForwardSweep, op: func.CallOp, builder: Builder) -> None:
     _results(sweep, op, builder.op(func.CallOp, operands, kinds, {"callee": SymbolRefAttr(name)}), on)
 
 
+def _checkpoint(sweep: ForwardSweep, op: ad.CheckpointOp, builder: Builder) -> None:
+    """Forward mode saves nothing: a call."""
+    plain = func.CallOp.create(
+        operands=list(op.operands),
+        result_types=[r.type for r in op.results],
+        properties={"callee": SymbolRefAttr(op.rule("callee"))},
+        location=op.location,
+    )
+    for old, new in zip(op.results, plain.results):
+        for marks in (sweep.activity.varied, sweep.activity.useful):
+            if old in marks:
+                marks.add(new)
+    _call(sweep, plain, builder)
+    sweep.bind(op.results, [sweep.value(r) for r in plain.results])
+    plain.drop_all_references()
+
+
+def _custom_jvp(sweep: ForwardSweep, op: ad.CustomJvpOp, builder: Builder) -> None:
+    arguments = [sweep.value(v) for v in op.operands]
+    moving = [v for v in op.operands if is_differentiable(v.type)]
+    operands = [*arguments, *(sweep.tangent(builder, v) for v in moving)]
+    on = [k for k, r in enumerate(op.results) if is_differentiable(r.type)]
+    kinds = [*(r.type for r in op.results), *(op.results[k].type for k in on)]
+    _results(sweep, op, builder.op(func.CallOp, operands, kinds, {"callee": SymbolRefAttr(op.rule("tangents"))}), on)
+
+
+def _custom_vjp(sweep: ForwardSweep, op: ad.CustomVjpOp, builder: Builder) -> None:
+    """The caller's backward function, transposed."""
+    forward = sweep.program.function(op.rule("forward"), op)
+    new = clone(op, sweep.values)
+    builder.block.add_op(new)
+
+    def rule(t: TensorBuilder, call: Operation, ct: Any) -> list[SSAValue | None]:
+        run = t.builder.op(func.CallOp, call.operands, forward.function_type.outputs.data, {"callee": SymbolRefAttr(op.rule("forward"))})
+        given = [c for c in (ct if isinstance(ct, tuple) else (ct,)) if c is not None]
+        moving = [v for v in call.operands if is_differentiable(v.type)]
+        residuals = run.results[len(call.results) :]
+        back = t.builder.op(func.CallOp, [*residuals, *given], [v.type for v in moving], {"callee": SymbolRefAttr(op.rule("backward"))})
+        found = iter(back.results)
+        return [next(found) if is_differentiable(v.type) else None for v in call.operands]
+
+    given = {k: t for k, v in enumerate(new.operands) if (t := sweep.tangents.get(v)) is not None}
+    for result, tangent in zip(new.results, tangents_of(sweep.program, builder, new, rule, given, sweep.request)):
+        if tangent is not None:
+            sweep.tangents[result] = tangent
+
+
 def _hand_on(sweep: ForwardSweep, last: Operation, values: Sequence[SSAValue], active: Sequence[SSAValue], block: Block) -> None:
     """The terminator with the tangents of the active values behind its operands."""
     builder = Builder(block, last.location)
@@ -199,6 +246,9 @@ _STRUCTURED: dict[type[Operation], Structured] = {
     scf.IfOp: _branches,
     scf.IndexSwitchOp: _branches,
     func.CallOp: _call,
+    ad.CheckpointOp: _checkpoint,
+    ad.CustomJvpOp: _custom_jvp,
+    ad.CustomVjpOp: _custom_vjp,
 }
 
 

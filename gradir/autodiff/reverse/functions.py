@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.autodiff.reverse import branches, calls, loops, while_loops
+from gradir.autodiff.reverse import branches, calls, loops, ruled_calls, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
 from gradir.autodiff.reverse.sweep import Sweep, Unit
@@ -17,7 +17,7 @@ from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
 
-REGISTERED = (branches, calls, loops, while_loops)
+REGISTERED = (branches, calls, loops, ruled_calls, while_loops)
 """Importing these registers the structured ops."""
 
 

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.types import element_type, is_static, numpy_dtype, shape_of, tensor
-from gradir.errors import GradirError
+from gradir.errors import GradirError, Part
 from gradir.frontends.python import arrays as array_module
 from gradir.ir.builder import Builder
 
@@ -138,9 +138,11 @@ def location_string() -> str:
     return f"{at.filename.data}:{at.line.data}:{at.column.data}"
 
 
-def user_error(message: str, *, code: str, expected: str = "", found: str = "", hint: str = "", op: str = "") -> GradirError:
-    """A graph error at the user's own line; the caller raises it."""
-    return GradirError(message, part="graph", code=code, op=op, location=location_string(), expected=expected, found=found, hint=hint)
+def user_error(
+    message: str, *, code: str, expected: str = "", found: str = "", hint: str = "", op: str = "", part: Part = "graph"
+) -> GradirError:
+    """An error at the user's own line; the caller raises it."""
+    return GradirError(message, part=part, code=code, op=op, location=location_string(), expected=expected, found=found, hint=hint)
 
 
 def ssa(array: Array) -> SSAValue:

@@ -6,6 +6,7 @@
 // CHECK: ad.grad @loss(%{{.*}}, %{{.*}}) wrt [1, 0] : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
 // CHECK: ad.vjp @loss(%{{.*}}, %{{.*}}, %{{.*}}) wrt [0] : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2xf32>)
 // CHECK: ad.vjp @loss(%{{.*}}, %{{.*}}, %{{.*}}) wrt [0] split : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2xf32>)
+// CHECK: ad.jvp @loss(%{{.*}}, %{{.*}}, %{{.*}}) wrt [1] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
 // CHECK: ad.stop_gradient %{{.*}} : tensor<2xf32>
 func.func @loss(%w: tensor<2xf32>, %x: tensor<2xf32>) -> tensor<f32> {
   %0 = nd.dot_general %w, %x contract [0] x [0] : tensor<2xf32>, tensor<2xf32> -> tensor<f32>
@@ -16,6 +17,7 @@ func.func @step(%w: tensor<2xf32>, %x: tensor<2xf32>, %ct: tensor<f32>) {
   %2, %3 = ad.grad @loss(%w, %x) wrt [1, 0] : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
   %4, %5 = ad.vjp @loss(%w, %x, %ct) wrt [0] : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2xf32>)
   %6, %7 = ad.vjp @loss(%w, %x, %ct) wrt [0] split : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2xf32>)
+  %9, %10 = ad.jvp @loss(%w, %x, %w) wrt [1] : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   %8 = ad.stop_gradient %w : tensor<2xf32>
   return
 }
