@@ -27,13 +27,15 @@ def default_context() -> Context:
     return getattr(importlib.import_module(module), name)()
 
 
-def parse_module(text: str, name: str = "<text>", context: Context | None = None, *, check: bool = True) -> ModuleOp:
+def parse_module(
+    text: str, name: str = "<text>", context: Context | None = None, *, check: bool = True, parser: type[LocParser] = LocParser
+) -> ModuleOp:
     """The module that `text` spells; verified unless `check` is false. `name` is the file that locations show.
 
     Raises GradirError GR010 (syntax) or GR011 (invalid IR).
     """
     try:
-        module = LocParser(context if context is not None else default_context(), text, name).parse_module()
+        module = parser(context if context is not None else default_context(), text, name).parse_module()
     except ParseError as error:
         where, _ = parse_error_position(error, name)
         line = text.split("\n")[where.line - 1] if where.line else ""

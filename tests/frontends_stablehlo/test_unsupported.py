@@ -32,7 +32,7 @@ def test_everything_is_named_at_once_with_locations() -> None:
     assert error.found.split("\n") == [
         "m.mlir:3:10: stablehlo.all_gather: no counterpart at level 1",
         "m.mlir:5:10: stablehlo.novel_op: no counterpart at level 1",
-        "m.mlir:6:10: stablehlo.custom_call: custom call @lapack",
+        "m.mlir:6:10: stablehlo.custom_call: custom call @lapack, which is not registered (gradir.register_custom_call)",
     ]
     assert error.location == "m.mlir:3:10"
     assert error.function == "@main"

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from gradir.driver.lower import collector_paused
 from gradir.frontends.python.program import Program
 from gradir.frontends.stablehlo.convert import convert
 from gradir.frontends.stablehlo.dialect import stablehlo_context
+from gradir.frontends.stablehlo.lines import LineParser
 from gradir.ir.diagnostics import Engine
 from gradir.ir.text import parse_module, verify_module
 
@@ -18,11 +20,12 @@ def import_text(text: str, name: str = "<stablehlo>", engine: Engine | None = No
     `name` is the file that locations show where the text has none of its own. Remarks about what was ignored (sharding) go to `engine`.
     Raises GradirError GR010 (syntax), GR120 (all that has no counterpart, at once).
     """
-    context = stablehlo_context()
-    source = parse_module(text, name, context, check=False)
-    module = Program.of(convert(source, context, engine if engine is not None else Engine()))
-    verify_module(module)
-    return module
+    with collector_paused():
+        context = stablehlo_context()
+        source = parse_module(text, name, context, check=False, parser=LineParser)
+        module = Program.of(convert(source, context, engine if engine is not None else Engine()))
+        verify_module(module)
+        return module
 
 
 __all__ = ["import_text"]

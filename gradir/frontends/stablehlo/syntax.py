@@ -295,11 +295,11 @@ def parse_reduce(kind: type[Operation], parser: Parser) -> Operation:
     position = parser.pos
     types = parser.parse_function_type()
     values = parser.resolve_operands([*inputs, *starts], list(types.inputs.data), position)
-    region = Region(_applied(inner, parser, values[len(inputs)])) if inner else _reducer(parser)
+    region = Region(applied(inner, parser, values[len(inputs)])) if inner else _reducer(parser)
     return kind.create(operands=values, result_types=list(types.outputs.data), properties=properties, regions=[region])
 
 
-def _applied(inner: str, parser: Parser, start: SSAValue) -> Block:
+def applied(inner: str, parser: Parser, start: SSAValue) -> Block:
     """The body that `applies` stands for."""
     scalar = start.type
     block = Block(arg_types=[scalar, scalar])
