@@ -36,6 +36,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "round", "rint", "round_away", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
         "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
     ),
+    _PYTHON + "quantization": ("quantize", "dequantize"),
     _PYTHON + "bits": ("bitcast_convert", "reduce_precision", "nextafter"),
     _PYTHON + "special": ("lgamma", "digamma", "trigamma", "polygamma", "zeta", "i0e", "i1e", "fma"),
     _PYTHON + "complex": ("real", "imag", "conj", "angle", "complex"),

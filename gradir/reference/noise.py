@@ -37,6 +37,7 @@ ULPS: dict[str, float] = {
     "math.sqrt": 1.0,
     "math.fma": 1.0,
     "nd.fma": 1.0,
+    "nd.dequantize": 3.0,
     **{f"math.{name}": 4.0 for name in _UPSTREAM_FEW.split()},
     "vector.fma": 1.0,
     "vector.outerproduct": 1.0,

@@ -25,6 +25,7 @@ from gradir.dialects.nd import (
     linalg,
     mathematics,
     normalization,
+    quantization,
     random,
     reduction,
     region_reduction,
@@ -124,6 +125,7 @@ from gradir.dialects.nd.mathematics import (
     TruncOp,
 )
 from gradir.dialects.nd.normalization import BatchNormInferOp, BatchNormTrainOp, GroupNormOp, RmsNormOp
+from gradir.dialects.nd.quantization import DequantizeOp, QuantizeOp
 from gradir.dialects.nd.random import Philox4x32Op, RandomBitsOp, Threefry2x32Op
 from gradir.dialects.nd.reduction import (
     ArgmaxOp,
@@ -158,6 +160,7 @@ FAMILIES = {
     "mathematics": mathematics.OPS,
     "complex": complex_parts.OPS,
     "bits": bits.OPS,
+    "quantization": quantization.OPS,
     "special": special.OPS,
     "reduction": reduction.OPS,
     "cumulative": cumulative.OPS,
@@ -240,6 +243,7 @@ __all__ = [
     "Cumulative",
     "CustomCallOp",
     "DimOp",
+    "DequantizeOp",
     "DigammaOp",
     "Direction",
     "DirectionAttr",
@@ -299,6 +303,7 @@ __all__ = [
     "PrintOp",
     "QrOp",
     "RandomBitsOp",
+    "QuantizeOp",
     "Reduce",
     "ReducePrecisionOp",
     "RealOp",
