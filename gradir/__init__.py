@@ -23,7 +23,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "library": ("register_custom_call", "custom_call"),
     _PYTHON + "dtypes": (
         "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
-        "complex64", "complex128",
+        "complex64", "complex128", "float8_e4m3fn", "float8_e5m2",
     ),
     _PYTHON + "elementwise": (
         "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "relu", "negative",

@@ -17,6 +17,8 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     ComplexType,
     DenseArrayBase,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -42,8 +44,12 @@ Dim: TypeAlias = int | str | None
 Shape: TypeAlias = tuple[Dim, ...]
 
 FLOATS: tuple[Attribute, ...] = (f64, f32, f16, bf16)
+F8: tuple[Attribute, ...] = (Float8E4M3FNType(), Float8E5M2Type())
 COMPLEXES: tuple[Attribute, ...] = (ComplexType(f64), ComplexType(f32))
-_FLOAT_CLASSES = (Float64Type, Float32Type, Float16Type, BFloat16Type)
+NARROW_CLASSES = (Float16Type, BFloat16Type, Float8E4M3FNType, Float8E5M2Type)
+"""Floats that are computed in f32."""
+
+_FLOAT_CLASSES = (Float64Type, Float32Type, *NARROW_CLASSES)
 _REAL_OF: dict[Attribute, Attribute] = dict(zip(COMPLEXES, (f64, f32)))
 _COMPLEX_OF: dict[Attribute, Attribute] = {real: elem for elem, real in _REAL_OF.items()}
 
@@ -102,7 +108,7 @@ def is_static(value: SSAValue | Attribute) -> bool:
 
 
 def is_float(elem: Attribute) -> bool:
-    """True of f64, f32, f16, bf16."""
+    """True of f64, f32, f16, bf16, f8E4M3FN, f8E5M2."""
     return isinstance(elem, _FLOAT_CLASSES)
 
 
@@ -198,6 +204,10 @@ def numpy_dtype(elem: Attribute) -> np.dtype[Any]:
         import ml_dtypes  # lazy: same reason
 
         return np.dtype(ml_dtypes.bfloat16)
+    if isinstance(elem, Float8E4M3FNType | Float8E5M2Type):
+        import ml_dtypes  # lazy: same reason
+
+        return np.dtype(ml_dtypes.float8_e4m3fn if isinstance(elem, Float8E4M3FNType) else ml_dtypes.float8_e5m2)
     if isinstance(elem, IntegerType):
         if elem.width.data == 1:
             return np.dtype(np.bool_)
@@ -213,6 +223,7 @@ def numpy_dtype(elem: Attribute) -> np.dtype[Any]:
 @cache
 def _element_types() -> dict[str, Attribute]:
     table: dict[str, Attribute] = {"bool": i1, "float64": f64, "float32": f32, "float16": f16, "bfloat16": bf16}
+    table |= {"float8_e4m3fn": F8[0], "float8_e5m2": F8[1]}
     table |= {"complex128": COMPLEXES[0], "complex64": COMPLEXES[1]}
     for width in (8, 16, 32, 64):
         table[f"int{width}"] = IntegerType(width)

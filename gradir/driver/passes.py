@@ -28,6 +28,7 @@ PASSES: dict[str, PassRow] = {
     "differentiate": ("gradir.autodiff.differentiate:Differentiate", "replace ad requests by generated tensor-level functions"),
     "nd-expand": ("gradir.lowering.nd_expand:NdExpand", "decompose composite ops (softmax, layer_norm, gelu, ...)"),
     "split-complex": ("gradir.lowering.split_complex:SplitComplex", "complex tensors become pairs of real ones"),
+    "f8-to-bits": ("gradir.lowering.f8_to_bits:F8ToBits", "8-bit floats become the integers of their bits, computed in f32"),
     "convert-nd-to-linalg": ("gradir.lowering.convert_nd_to_linalg:ConvertNdToLinalg", "tensor ops become loop nests with scalar bodies"),
     "fuse": ("gradir.lowering.fuse:Fuse", "mark the loop nests that become one kernel"),
     "outline-kernels": ("gradir.lowering.outline_kernels:OutlineKernels", "move each group into a private function, equal ones once"),

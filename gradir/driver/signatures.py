@@ -10,6 +10,8 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
     DictionaryAttr,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -39,7 +41,14 @@ from gradir.ir.passes import error_at
 from gradir.ir.structure import single_block
 from gradir.runtime.manifest import Dim, FunctionSpec, LibrarySpec, SizeSpec, TensorSpec
 
-_FLOATS: dict[type[Attribute], str] = {Float64Type: "f64", Float32Type: "f32", Float16Type: "f16", BFloat16Type: "bf16"}
+_FLOATS: dict[type[Attribute], str] = {
+    Float8E4M3FNType: "f8E4M3FN",
+    Float8E5M2Type: "f8E5M2",
+    Float64Type: "f64",
+    Float32Type: "f32",
+    Float16Type: "f16",
+    BFloat16Type: "bf16",
+}
 
 
 LIMITS = "gradir.sizes"
@@ -189,7 +198,7 @@ def _no_array(function: FuncOp, name: str, kind: Attribute) -> GradirError:
         f"'{name}' of a public function has a type that no array can have",
         part="graph",
         code="GR051",
-        expected="tensors of f64, f32, f16, bf16, complex<f64>, complex<f32>, i1, i8 to i64, ui8 to ui64, index",
+        expected="tensors of f64, f32, f16, bf16, f8E4M3FN, f8E5M2, complex<f64>, complex<f32>, i1, i8 to i64, ui8 to ui64, index",
         found=str(kind),
         hint="make the function private, or convert at its boundary",
     )

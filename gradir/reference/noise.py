@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Operation
 
@@ -73,7 +74,7 @@ _SUMS = {
 
 def unit(dtype: np.dtype[Any]) -> float:
     """Relative distance between neighbouring numbers of a float dtype."""
-    return {8: 2.0**-52, 4: 2.0**-23, 2: 2.0**-10 if dtype == np.float16 else 2.0**-7}[dtype.itemsize]
+    return 2.0 ** -ml_dtypes.finfo(dtype).nmant
 
 
 def is_float(array: Array) -> bool:
@@ -91,7 +92,7 @@ def spacing(array: Array) -> Array:
             size = np.abs(array)
         parts = np.stack([array.real, array.imag], axis=-1)
         return spacing(np.where(np.isfinite(size)[..., None], size[..., None], parts).astype(array.real.dtype))
-    tiny = {8: 5e-324, 4: 2.0**-149, 2: 2.0**-24 if array.dtype == np.float16 else 2.0**-133}[array.dtype.itemsize]
+    tiny = float(ml_dtypes.finfo(array.dtype).smallest_subnormal)
     return np.maximum(np.abs(array.astype(np.float64)) * unit(array.dtype), tiny)
 
 

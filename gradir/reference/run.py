@@ -82,6 +82,8 @@ def coerced(function: FuncOp, position: int, array: Any, type_: Any) -> Array:
     array, dtype = np.asarray(array), dtype_of(type_)
     if array.dtype.kind == "c" and dtype == array.real.dtype and _rank(type_) == array.ndim + 1:
         array = interleaved(array)  # `split-complex` changed the function's type
+    if array.dtype.itemsize == dtype.itemsize == 1 and array.dtype.kind not in "iub" and dtype.kind == "i":
+        array = array.view(dtype)  # `f8-to-bits` changed it
     if array.dtype != dtype:
         if {array.dtype.kind, dtype.kind} <= {"i", "u"} and array.dtype.itemsize == dtype.itemsize:
             return array.view(dtype)

@@ -261,9 +261,9 @@ def _select(machine: Machine, op: Operation, condition: Value, x: Value, y: Valu
 
 
 def rounded(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Floats as another float type, rounded once to nearest even (ml_dtypes alone rounds f64 -> bf16 twice)."""
+    """Floats as another float type, rounded once to nearest even (ml_dtypes alone rounds f64 to bf16 and f8 twice)."""
     x = np.asarray(x)
-    if dtype == BFLOAT16 and x.dtype == np.float64:
+    if (dtype == BFLOAT16 or dtype.itemsize == 1) and x.dtype == np.float64:
         single = x.astype(np.float32)
         bits = single.view(np.uint32)
         # round to odd in f32: a second rounding to 8 bits then sees on which side the exact value lies

@@ -28,23 +28,24 @@ NUMPY_NAMES: dict[str, str] = {
     "index": "int64",
 }
 
+ML_NAMES: dict[str, str] = {"bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
+"""Element types that numpy lacks, under their names in ml_dtypes."""
+
 
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype of element type `name`; `ValueError` for a name that no manifest may hold."""
-    if name == "bf16":
+    if name in ML_NAMES:
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, ML_NAMES[name]))
     if name not in NUMPY_NAMES:
-        raise ValueError(f"unknown element type '{name}', expected one of bf16, {', '.join(NUMPY_NAMES)}")
+        raise ValueError(f"unknown element type '{name}', expected one of {', '.join(ML_NAMES)}, {', '.join(NUMPY_NAMES)}")
     return np.dtype(NUMPY_NAMES[name])
 
 
 @cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """The element type of a numpy dtype, or numpy's own name for it when no program can hold it."""
-    if dtype.name == "bfloat16":
-        return "bf16"
-    names = {numpy: ours for ours, numpy in NUMPY_NAMES.items() if ours != "index"}
+    names = {numpy: ours for ours, numpy in (*NUMPY_NAMES.items(), *ML_NAMES.items()) if ours != "index"}
     return names.get(dtype.name, str(dtype)) if dtype.isnative else str(dtype)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
+from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.autodiff.tensors import TensorBuilder
-from gradir.dialects.types import element_of, shape_of, tensor
+from gradir.dialects.types import NARROW_CLASSES, element_of, shape_of, tensor
 from gradir.ir.builder import Builder
 
 Entry: TypeAlias = "Callable[[Cotangents], None]"
@@ -22,7 +22,7 @@ Entry: TypeAlias = "Callable[[Cotangents], None]"
 
 def accumulator_type(kind: Attribute) -> Attribute:
     """The type in which cotangents of a value of type `kind` are summed."""
-    if isinstance(kind, TensorType) and isinstance(kind.element_type, Float16Type | BFloat16Type):
+    if isinstance(kind, TensorType) and isinstance(kind.element_type, NARROW_CLASSES):
         return tensor(f32, shape_of(kind))
     return kind
 

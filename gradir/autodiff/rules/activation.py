@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects import nd
-from gradir.dialects.types import element_of
+from gradir.dialects.types import NARROW_CLASSES, element_of
 
 Rule = tuple[Contribution, ...]
 
 
 def _wide(t: TensorBuilder, x: SSAValue) -> SSAValue:
-    return t.convert(x, f32) if isinstance(element_of(x), Float16Type | BFloat16Type) else x
+    return t.convert(x, f32) if isinstance(element_of(x), NARROW_CLASSES) else x
 
 
 @vjp(nd.SiluOp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr, f32, i64
+from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
@@ -14,7 +14,7 @@ from gradir.dialects.nd import cumulative as nd
 from gradir.dialects.nd.elementwise import ExpOp, MulStrongOp
 from gradir.dialects.nd.indexing import ScatterAddOp
 from gradir.dialects.text import flag_attr
-from gradir.dialects.types import element_of, i64_attr, shape_of, tensor
+from gradir.dialects.types import NARROW_CLASSES, element_of, i64_attr, shape_of, tensor
 
 Rule = tuple[Contribution, ...]
 
@@ -40,7 +40,7 @@ class _Lines:
         self.n = self.shape[dim]
         self.rows = math.prod(self.shape[k] for k in self.order[:-1])
         narrow = element_of(op.operand)
-        self.element = f32 if isinstance(narrow, Float16Type | BFloat16Type) else narrow
+        self.element = f32 if isinstance(narrow, NARROW_CLASSES) else narrow
         self.x = self._line(op.operand)
         line = self._line(ct)
         self.ct = t.pad(line, 0.0, (0, -1), (0, 1)) if op.is_exclusive else line  # result[i + 1] of the exclusive fold is that of i

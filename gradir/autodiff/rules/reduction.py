@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, i64
+from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue
 
 from gradir.autodiff.registry import Contribution, skip, vjp
 from gradir.autodiff.tensors import TensorBuilder, known_sizes
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, shape_of
+from gradir.dialects.types import NARROW_CLASSES, element_of, shape_of
 
 Rule = tuple[Contribution, ...]
 
@@ -29,7 +29,7 @@ def reduce_extremum_vjp(t: TensorBuilder, op: Any, ct: SSAValue) -> Rule:
     equal = t.logical_or(t.compare("eq", x, best), t.is_nan(x))
     count = t.sum(t.convert(equal, i64), dims)
     elem = element_of(x)
-    wide = f32 if isinstance(elem, Float16Type | BFloat16Type) else elem
+    wide = f32 if isinstance(elem, NARROW_CLASSES) else elem
     share = t.div(t.convert(ct, wide), t.convert(count, wide))
     return (t.where(equal, t.expand(t.convert(share, elem), x.type, dims)),)
 

@@ -93,8 +93,9 @@ class NdOp(IRDLOperation):
     @classmethod
     def samples(cls) -> tuple[Sample, ...]:
         """Small valid inputs: NaN, infinities, -0.0, ties, sizes 0 and 1, several element types."""
-        complex_samples = import_module("gradir.dialects.nd.samples.complex").complex_samples
-        return (*import_module(f"gradir.dialects.nd.samples.{cls.FAMILY}").samples_of(cls), *complex_samples(cls.name))
+        samples = "gradir.dialects.nd.samples"
+        more = (*import_module(f"{samples}.complex").complex_samples(cls.name), *import_module(f"{samples}.f8").f8_samples(cls.name))
+        return (*import_module(f"{samples}.{cls.FAMILY}").samples_of(cls), *more)
 
 
 def new(kind: type[Any], operands: Sequence[SSAValue], result: Attribute, properties: Mapping[str, Attribute] | None = None) -> Any:

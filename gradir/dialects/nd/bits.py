@@ -15,17 +15,17 @@ from gradir.dialects.nd.base import I64, TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_at_least, check_element, check_same_types, check_shape
 from gradir.dialects.nd.elementwise import Binary, Unary
 from gradir.dialects.text import Clause
-from gradir.dialects.types import Shape, element_of, i64_attr, shape_of, sizes_agree, tensor
+from gradir.dialects.types import F8, Shape, element_of, i64_attr, shape_of, sizes_agree, tensor
 
 FORMATS: dict[type[Attribute], tuple[int, int]] = {Float64Type: (11, 52), Float32Type: (8, 23), Float16Type: (5, 10), BFloat16Type: (8, 7)}
-"""Bits of the exponent and of the mantissa of a float type."""
+"""Bits of the exponent and of the mantissa of the float types that have infinities and 16 bits or more."""
 
 
 def width_of(element: Attribute) -> int:
     """Bits of a number."""
     if isinstance(element, IntegerType):
         return element.width.data
-    return 1 + sum(FORMATS[type(element)])
+    return 8 if element in F8 else 1 + sum(FORMATS[type(element)])
 
 
 @irdl_op_definition
@@ -88,7 +88,7 @@ class ReducePrecisionOp(Unary):
     mantissa_bits = prop_def(I64)
 
     def verify_(self) -> None:
-        check_element(self, "operand", self.operand, "float")
+        check_element(self, "operand", self.operand, "wide float")
         check_same_types(self, ("operand", "result"), (self.operand, self.result))
         check_at_least(self, "exponent", (self.number("exponent_bits"),), 1)
         check_at_least(self, "mantissa", (self.number("mantissa_bits"),), 0)
@@ -109,7 +109,7 @@ class NextAfterOp(Binary):
 
     name = "nd.next_after"
     FAMILY: ClassVar[str] = "bits"
-    ELEMENTS: ClassVar[str] = "float"
+    ELEMENTS: ClassVar[str] = "wide float"
 
 
 OPS: tuple[type[NdOp], ...] = (BitcastConvertOp, ReducePrecisionOp, NextAfterOp)

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.nd.base import NdOp
 from gradir.dialects.types import (
+    F8,
     Dim,
     element_of,
     is_bool,
@@ -23,7 +24,8 @@ from gradir.dialects.types import (
 )
 
 _KINDS: dict[str, tuple[str, Callable[[Attribute], bool]]] = {
-    "float": ("a float type (f64, f32, f16, bf16)", is_float),
+    "float": ("a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2)", is_float),
+    "wide float": ("a float type of 16 bits or more (f64, f32, f16, bf16)", lambda e: is_float(e) and e not in F8),
     "number": ("a float type or an integer wider than i1", is_number),
     "signed": ("a float type or a signed integer wider than i1", lambda e: is_number(e) and not is_unsigned(e)),
     "integer": ("an integer wider than i1", is_integer),
@@ -32,7 +34,7 @@ _KINDS: dict[str, tuple[str, Callable[[Attribute], bool]]] = {
     "any": ("a float, complex or integer type", lambda e: is_number(e) or is_bool(e) or is_complex(e)),
     "complex": ("a complex type (complex<f32>, complex<f64>)", is_complex),
     "part": ("f32 or f64", lambda e: e in (f32, f64)),
-    "float or complex": ("a float type (f64, f32, f16, bf16) or a complex type", lambda e: is_float(e) or is_complex(e)),
+    "float or complex": ("a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2) or a complex type", lambda e: is_float(e) or is_complex(e)),
     "signed or complex": (
         "a float or complex type or a signed integer wider than i1",
         lambda e: (is_number(e) and not is_unsigned(e)) or is_complex(e),

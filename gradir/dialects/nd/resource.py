@@ -123,10 +123,10 @@ class ResourceStorage(OpAsmDialectInterface):
         import numpy as np  # lazy: only a text with resources pays for numpy
 
         name, *sizes, payload = val.split(" ")
-        if name == "bfloat16":
+        if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
             import ml_dtypes  # lazy, as above
 
-            dtype = np.dtype(ml_dtypes.bfloat16)
+            dtype = np.dtype(getattr(ml_dtypes, name))
         else:
             dtype = np.dtype(name)
         array = np.frombuffer(b64decode(payload), dtype).reshape([int(n) for n in sizes])

@@ -3,7 +3,8 @@
 - A Python scalar is *weak*: it takes the array's type; a float with an integer or boolean array gives f32, an integer with
   a boolean array gives i32.
 - Two integers give the wider one; of equal width and different sign, the signed one of twice the width (i64 at most).
-- An integer or boolean with a float gives the float. f16 with bf16 gives f32. Otherwise the wider float.
+- An integer or boolean with a float gives the float. Two floats of one width (f16 and bf16, two of 8 bits) give f32. Otherwise the
+  wider float.
 - Nothing is ever widened to f64 unless an operand is f64 already.
 - A complex number makes the result complex: complex64, or complex128 where an operand is f64 or complex128 already.
 """
@@ -18,7 +19,8 @@ import numpy as np
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT32 = np.dtype(np.float32)
 COMPLEX64 = np.dtype(np.complex64)
-_FLOATS = (np.dtype(np.float16), BFLOAT16, FLOAT32, np.dtype(np.float64))
+_F8 = (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2))
+_FLOATS = (*_F8, np.dtype(np.float16), BFLOAT16, FLOAT32, np.dtype(np.float64))
 _SIGNED = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 

@@ -16,12 +16,14 @@ Array = NDArray[Any]
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
-NARROW = (F16, BF16)
+E4M3, E5M2 = np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)
+F8 = (E4M3, E5M2)
+NARROW = (F16, BF16, *F8)
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """True of f64, f32, f16, bf16."""
-    return dtype.kind == "f" or dtype == BF16
+    """True of f64, f32, f16, bf16, f8E4M3FN, f8E5M2."""
+    return dtype.kind == "f" or dtype == BF16 or dtype in F8
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
@@ -68,6 +70,8 @@ def convert(values: Array, dtype: np.dtype[Any]) -> Array:
         return float_to_int(values.astype(F64), dtype)
     if dtype == BF16:
         return to_bf16(values)
+    if dtype in F8:  # beyond 2**24 integers overflow anyway
+        return _to_odd_f32(values.astype(F64)).astype(dtype)
     return values.astype(dtype)
 
 
@@ -83,12 +87,16 @@ def float_to_int(values: Array, dtype: np.dtype[Any]) -> Array:
 def to_bf16(values: Array) -> Array:
     """Nearest bf16, one rounding: wide values are first rounded to odd in f32, which the second rounding cannot undo."""
     is_wide_int = values.dtype.kind in "iu" and values.dtype.itemsize == 8
-    wide = _int_to_odd_f64(values) if is_wide_int else values.astype(F64)
+    return _to_odd_f32(_int_to_odd_f64(values) if is_wide_int else values.astype(F64)).astype(BF16)
+
+
+def _to_odd_f32(wide: Array) -> Array:
+    """f64 in f32, rounded to odd."""
     nearest = wide.astype(F32)
     inexact = np.isfinite(wide) & (nearest.astype(F64) != wide)
     toward_zero = np.where(np.abs(nearest.astype(F64)) > np.abs(wide), np.nextafter(nearest, np.float32(0)), nearest)
     odd = np.asarray(np.asarray(toward_zero, F32).view(np.uint32) | np.uint32(1)).view(F32)
-    return np.where(inexact, odd, nearest).astype(BF16)
+    return np.where(inexact, odd, nearest)
 
 
 def _int_to_odd_f64(values: Array) -> Array:
@@ -103,6 +111,8 @@ def least(dtype: np.dtype[Any]) -> Any:
     """The identity of max: -inf, the least integer, false."""
     if dtype == np.bool_:
         return np.bool_(False)
+    if dtype == E4M3:  # without infinities
+        return dtype.type(-448.0)
     return dtype.type(-np.inf) if is_float(dtype) else dtype.type(np.iinfo(dtype).min)
 
 
@@ -110,6 +120,8 @@ def greatest(dtype: np.dtype[Any]) -> Any:
     """The identity of min: inf, the greatest integer, true."""
     if dtype == np.bool_:
         return np.bool_(True)
+    if dtype == E4M3:
+        return dtype.type(448.0)
     return dtype.type(np.inf) if is_float(dtype) else dtype.type(np.iinfo(dtype).max)
 
 

@@ -57,7 +57,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.reduce_precision: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.reduce_precision: operand must have a float type of 16 bits or more (f64, f32, f16, bf16), found i32}}
   %0 = nd.reduce_precision %x exponent 5 mantissa 10 : tensor<2xi32>
   return
 }
@@ -73,7 +73,7 @@ func.func @f(%x: tensor<2xf32>, %y: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.next_after: lhs must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.next_after: lhs must have a float type of 16 bits or more (f64, f32, f16, bf16), found i32}}
   %0 = nd.next_after %x, %x : tensor<2xi32>
   return
 }

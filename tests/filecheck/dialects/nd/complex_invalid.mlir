@@ -17,7 +17,7 @@ func.func @max(%z: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
 // -----
 
 func.func @softmax(%z: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
-  // expected-error@+1 {{nd.softmax: operand must have a float type (f64, f32, f16, bf16), found complex<f32>}}
+  // expected-error@+1 {{nd.softmax: operand must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found complex<f32>}}
   %r = nd.softmax %z dim 0 : tensor<2xcomplex<f32>>
   return %r : tensor<2xcomplex<f32>>
 }

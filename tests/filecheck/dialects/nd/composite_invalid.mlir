@@ -1,7 +1,7 @@
 // RUN: gradir-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.softmax: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.softmax: operand must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i32}}
   %0 = nd.softmax %x dim 0 : tensor<2xi32>
   return
 }
@@ -65,7 +65,7 @@ func.func @f(%x: tensor<2x?xf32>, %s: tensor<?xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.gelu: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.gelu: operand must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i32}}
   %0 = nd.gelu %x : tensor<2xi32>
   return
 }

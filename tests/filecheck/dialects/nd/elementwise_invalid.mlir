@@ -49,7 +49,7 @@ func.func @f(%x: tensor<2xi1>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.exp: operand must have a float type (f64, f32, f16, bf16) or a complex type, found i32}}
+  // expected-error@+1 {{nd.exp: operand must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2) or a complex type, found i32}}
   %0 = nd.exp %x : tensor<2xi32>
   return
 }
@@ -89,7 +89,7 @@ func.func @f(%x: tensor<2xi1>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.atan2: lhs must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.atan2: lhs must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i32}}
   %0 = nd.atan2 %x, %x : tensor<2xi32>
   return
 }

@@ -1,7 +1,7 @@
 // RUN: gradir-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.trunc: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.trunc: operand must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i32}}
   %0 = nd.trunc %x : tensor<2xi32>
   return
 }
@@ -25,7 +25,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.is_inf: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.is_inf: operand must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i32}}
   %0 = nd.is_inf %x : tensor<2xi32> -> tensor<2xi1>
   return
 }

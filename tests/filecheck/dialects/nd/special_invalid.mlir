@@ -1,7 +1,7 @@
 // RUN: gradir-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{nd.lgamma: operand must have a float type (f64, f32, f16, bf16), found i32}}
+  // expected-error@+1 {{nd.lgamma: operand must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i32}}
   %0 = nd.lgamma %x : tensor<2xi32>
   return
 }
@@ -17,7 +17,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi64>) {
-  // expected-error@+1 {{nd.zeta: lhs must have a float type (f64, f32, f16, bf16), found i64}}
+  // expected-error@+1 {{nd.zeta: lhs must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i64}}
   %0 = nd.zeta %x, %x : tensor<2xi64>
   return
 }
@@ -41,7 +41,7 @@ func.func @f(%x: tensor<2xf32>, %y: tensor<2x1xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi8>) {
-  // expected-error@+1 {{nd.fma: a must have a float type (f64, f32, f16, bf16), found i8}}
+  // expected-error@+1 {{nd.fma: a must have a float type (f64, f32, f16, bf16, f8E4M3FN, f8E5M2), found i8}}
   %0 = nd.fma %x, %x, %x : tensor<2xi8>
   return
 }
