@@ -39,6 +39,14 @@ def known_sizes(op: Operation, value: SSAValue) -> tuple[int, ...]:
     raise needs_static_sizes(op, "static dimensions", value)
 
 
+def named_size(op: Operation, value: SSAValue, dim: int) -> int | str:
+    """The size of one dimension of `value`, a number or a name. Raises GradirError AD008 when it has neither."""
+    size = shape_of(value)[dim]
+    if size is None:
+        raise needs_static_sizes(op, "sizes that are numbers or have names", value)
+    return size
+
+
 def needs_static_sizes(op: Operation, expected: str, value: SSAValue) -> GradirError:
     """The error AD008 for `value`, which has a dimension that the derivative of `op` cannot do without."""
     return error_at(op, "this derivative needs static sizes", part="autodiff", code="AD008", expected=expected, found=str(value.type))
@@ -78,6 +86,12 @@ class TensorBuilder:
         size = self.emit(nd.SymbolOp, [], INDEX, sym=StringAttr(at))
         return self.emit(upstream_tensor.FromElementsOp, [self.emit(arith.IndexCastOp, [size], i64)], kind)
 
+    def full_size(self, size: int | str, kind: Attribute) -> SSAValue:
+        """A tensor of integer type `kind` filled with a size."""
+        if isinstance(size, int):
+            return self.full(size, kind)
+        return self.broadcast(self.convert(self.position(size), element_of(kind)), kind, ())
+
     def part(self, x: SSAValue, start: Sequence[int | str], sizes: Sequence[Dim]) -> SSAValue:
         """The slice of these sizes, which lies inside of `x`."""
         op = nd.DynamicSliceOp.make(x, [self.position(at) for at in start], sizes)
@@ -94,7 +108,7 @@ class TensorBuilder:
         return self.full(0.0, kind)
 
     def iota(self, kind: Attribute, dim: int) -> SSAValue:
-        return self.emit(nd.IotaOp, [], kind, dim=IntegerAttr(dim, i64))
+        return self.emit(nd.IotaOp, self.sizes(shape_of(kind)), kind, dim=IntegerAttr(dim, i64))
 
     # elementwise ---------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,9 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gradir import size_algebra
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +77,19 @@ def _shape_of_type(kind: TensorType[Any]) -> Shape:
     if not isinstance(names, ArrayAttr):
         return tuple(None if n == DYNAMIC_INDEX else n for n in sizes)
     texts = [name.data if isinstance(name, StringAttr) else "" for name in cast("ArrayAttr[Attribute]", names)]
+    for text in filter(None, texts):
+        _check_size(text, kind)
     return tuple(n if n != DYNAMIC_INDEX else (text or None) for n, text in zip(sizes, texts))
+
+
+def _check_size(text: str, kind: Attribute) -> None:
+    """VerifyException for the text of a size that is none, or not the one way to write it: equal sizes are equal texts."""
+    try:
+        canonical = size_algebra.canonical(text)
+    except ValueError:
+        raise VerifyException(f'"{text}" is no size, in {kind}; expected a name such as b, or a text such as 2*b+1') from None
+    if canonical != text:
+        raise VerifyException(f'the size "{text}" is written "{canonical}", in {kind}')
 
 
 def shape_of(value: SSAValue | Attribute) -> Shape:

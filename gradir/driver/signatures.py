@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.custom_calls import config_value
 from gradir.dialects.kernel import (
@@ -182,7 +183,10 @@ def _spec(function: FuncOp, name: str, kind: Attribute, binds: str = "") -> Tens
     shape: tuple[Dim, ...] = ()
     elem = kind
     if isinstance(kind, TensorType):
-        shape, elem = shape_of(cast("Any", kind)), kind.element_type
+        try:
+            shape, elem = shape_of(cast("Any", kind)), kind.element_type
+        except VerifyException as error:
+            raise error_at(function, f"'{name}': {error}", part="graph", code="GR051", found=str(kind)) from None
     elif isinstance(kind, MemRefType):
         shape = tuple(None if size == DYNAMIC_INDEX else size for size in kind.get_shape())
         elem = kind.element_type

@@ -96,12 +96,11 @@ REFUSED = {
         "tensor<?xf32>",
     ),
     "pad": ([named("b")], f"nd.pad %x0, %zero low [1] high [0] : {named('b')}, tensor<f32> -> tensor<?xf32>", "tensor<?xf32>"),
-    "reduce_prod": ([named("b", 2)], f"nd.reduce_prod %x0 dims [1] : {named('b', 2)} -> {named('b')}", named("b")),
-    "dynamic_update_slice": (
-        [named("b"), named("c")],
-        "%i = nd.constant splat(0 : i32) : tensor<i32>\n"
-        f"%y = nd.dynamic_update_slice %x0, %x1, %i : {named('b')}, {named('c')}, tensor<i32> -> {named('b')}",
-        named("b"),
+    "cumprod": ([named("b", 2)], f"nd.cumprod %x0 dim 0 : {named('b', 2)}", named("b", 2)),
+    "conv_general": (
+        [named(1, "h", 2), "tensor<3x2x2xf32>"],
+        f"nd.conv_general %x0, %x1 : {named(1, 'h', 2)}, tensor<3x2x2xf32> -> {named(1, 'max(h-2,0)', 2)}",
+        named(1, "max(h-2,0)", 2),
     ),
 }
 

@@ -116,6 +116,52 @@ def test_one_program_serves_all_sizes(name: str) -> None:
     assert len(compiled.programs) == 1
 
 
+KERNEL, TABLE = data(3, 3, 2, 4), data(7, 4)
+
+TRAINED: dict[str, tuple[Callable[..., Any], dict[str, Any], Callable[[int], tuple[Any, ...]]]] = {
+    "convolution and pooling": (
+        lambda w, x: (gd.avg_pool(gd.max_pool(gd.relu(gd.conv(x, w, padding="SAME")), 2), 2) ** 2).sum(),
+        {"x": ("b", 8, 8, 2)},
+        lambda b: (KERNEL, data(b, 8, 8, 2)),
+    ),
+    "strided convolution of the input": (
+        lambda x: (gd.conv(x, KERNEL, strides=2) ** 2).sum(),
+        {"x": ("b", 9, 9, 2)},
+        lambda b: (data(b, 9, 9, 2),),
+    ),
+    "embedding": (
+        lambda table, at: (gd.take(table, at) ** 2).sum(),
+        {"at": ("b", "t")},
+        lambda b: (TABLE, RNG.integers(0, 7, (b, b + 1)).astype(np.int32)),
+    ),
+    "rows of run-time number": (lambda x: (gd.take(x, np.array([0, 1, 1])) ** 2).sum(), ROWS, lambda b: (data(b + 1, 4),)),
+    "product": (lambda x: gd.prod(x, 0).sum() + gd.prod(x, 1).sum(), ROWS, rows),
+    "running maximum": (lambda x: (gd.cummax(x, 0) ** 2).sum(), ROWS, rows),
+    "scan": (lambda x: gd.scan(lambda c, v: (gd.tanh(c + v), c), np.zeros(4, np.float32), x)[0].sum(), ROWS, rows),
+    "normalisation": (lambda x: (gd.layer_norm(x, TABLE[0], TABLE[1]) ** 2).sum(), ROWS, rows),
+    "loss": (lambda x, y: gd.cross_entropy(x, y).sum(), {"x": ("b", 4), "y": ("b",)}, lambda b: (data(b, 4), np.zeros(b, np.int32))),
+    "update of a window": (
+        lambda x, y: (gd.dynamic_update_slice(x, y, [0, 1]) ** 2).sum(),
+        {"x": ("b", 4), "y": ("b", 2)},
+        lambda b: (data(b, 4), data(b, 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_gradients_are_those_of_the_static_program(name: str) -> None:
+    function, dynamic, inputs = TRAINED[name]
+    gradient = gd.value_and_grad(function)
+    traced = gd.jit(gradient, dynamic=dynamic, cache=False)
+    for b in (3, 1, 0):
+        arrays = inputs(b)
+        found, wanted = traced(*arrays), gd.jit(gradient, cache=False)(*arrays)
+        for x, y in zip(found, wanted):
+            assert x.shape == y.shape
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+    assert len(traced.programs) == 1
+
+
 def test_a_mean_over_nothing_is_nan() -> None:
     mean = gd.jit(lambda x: x.mean(), dynamic=ROWS, cache=False)
     assert mean(np.ones((2, 4), np.float32)) == 1 and np.isnan(mean(np.ones((0, 4), np.float32)))
@@ -238,5 +284,7 @@ def test_malformed_limits_in_text() -> None:
     text = 'func.func @f(%x: tensor<?xf32, ["b"]>) -> tensor<?xf32, ["b"]> attributes {{gradir.sizes = {}}} {{\n  return %x : tensor<?xf32, ["b"]>\n}}'
     ok = gd.compile(gd.parse(text.format("{b = {min = 2 : i64}}")))["f"]
     assert refused("RT009", lambda: ok(np.ones(1, np.float32))).expected == "b >= 2"
+    nonsense = text.format("{}").replace('["b"]', '["b+"]')
+    assert '"b+" is no size' in refused("GR051", lambda: gd.compile(gd.parse(nonsense))).message
     for bad in ("3 : i64", "{b = 3 : i64}", "{b = {least = 3 : i64}}", "{b = {multiple = 0 : i64}}"):
         assert refused("GR053", lambda bad=bad: gd.compile(gd.parse(text.format(bad)))).expected.startswith("{name = {min")

@@ -10,9 +10,11 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.autodiff.tensors import TensorBuilder, known_sizes, needs_static_sizes
 from gradir.dialects import nd
+from gradir.dialects.nd.convolution import window_count
 from gradir.dialects.types import element_of, i64_array, shape_of, tensor
 from gradir.ir.passes import error_at
 
@@ -33,12 +35,10 @@ def convolve(
 ) -> SSAValue:
     """A convolution with its result shape worked out."""
     left, right = shape_of(lhs), shape_of(rhs)
-    spatial: list[int] = []
-    for k in range(len(strides)):
-        n, w = left[1 + k], right[k]
-        assert isinstance(n, int) and isinstance(w, int)
-        have = (n - 1) * lhs_dilation[k] + 1 + padding[2 * k] + padding[2 * k + 1] if n else padding[2 * k] + padding[2 * k + 1]
-        spatial.append(max(0, (have - ((w - 1) * rhs_dilation[k] + 1)) // strides[k] + 1))
+    spatial = [
+        window_count(left[1 + k], right[k], strides[k], padding[2 * k], padding[2 * k + 1], rhs_dilation[k], lhs_dilation[k])
+        for k in range(len(strides))
+    ]
     arrays = {"strides": strides, "padding": padding, "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
     return t.emit(
         nd.ConvGeneralOp,
@@ -58,15 +58,16 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
     """
     strides, padding, ld, rd = op.numbers("strides"), op.numbers("padding"), op.numbers("lhs_dilation"), op.numbers("rhs_dilation")
     groups, batch_groups = op.number("feature_groups"), op.number("batch_groups")
-    lhs_shape, rhs_shape, out_shape = (known_sizes(op, v) for v in (op.lhs, op.rhs, op.result))
     rank = len(strides)
+    rhs_shape, out_shape = known_sizes(op, op.rhs), shape_of(op.result)
+    space, out_space = _spatial(op, op.lhs), _spatial(op, op.result)
     lhs, wide = op.lhs, element_of(ct)  # where y is wider than x and w, the products are taken in its type and rounded once
     if batch_groups > 1:
+        known_sizes(op, op.lhs)
         lhs = batch_to_features(t, lhs, batch_groups)
         groups = batch_groups
-    _, *space, channels = known_sizes(op, lhs)
-    n, out_space, features = out_shape[0], out_shape[1:-1], out_shape[-1]
-    per_in, per_out = channels // groups, features // groups
+    n, per_in, features = out_shape[0], rhs_shape[-2], rhs_shape[-1]
+    per_out = features // groups
     window = rhs_shape[:rank]
     extent = [(w - 1) * d + 1 for w, d in zip(window, rd)]
     out_extent = [(o - 1) * s + 1 if o else 0 for o, s in zip(out_space, strides)]
@@ -81,13 +82,13 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
             low = extent[k] - 1 - padding[2 * k]
             pads += [low, (space[k] - 1) * ld[k] + extent[k] - out_extent[k] - low]
         out = convolve(t, ct, w, strides=ld, padding=tuple(pads), lhs_dilation=strides, rhs_dilation=rd, groups=groups, elem=wide)
-        return t.convert(features_to_batch(t, out, batch_groups, lhs_shape) if batch_groups > 1 else out, element_of(op.lhs))
+        return t.convert(features_to_batch(t, out, batch_groups, known_sizes(op, op.lhs)) if batch_groups > 1 else out, element_of(op.lhs))
 
     def by_rhs() -> SSAValue:
         # x[n, .., (g c)] -> x[c, .., (g n)]; ct[n, .., o] -> kernel [.., n, o]; result [c, window, o]
         x = t.reshape(t.convert(lhs, wide), (n, *space, groups, per_in))
         x = t.transpose(x, (rank + 2, *range(1, rank + 1), rank + 1, 0))
-        x = t.reshape(x, (per_in, *space, groups * n))
+        x = t.reshape(x, (per_in, *space, size_algebra.times(n, groups)))
         kernel = t.transpose(ct, (*range(1, rank + 1), 0, rank + 1))
         pads: list[int] = []
         for k in range(rank):
@@ -98,6 +99,14 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
         return t.convert(t.transpose(out, (*range(1, rank + 1), 0, rank + 1)), element_of(op.rhs))
 
     return (by_lhs, by_rhs)
+
+
+def _spatial(op: nd.ConvGeneralOp, value: SSAValue) -> tuple[int, ...]:
+    """The sizes between batch and channels, which have to be numbers; the batch may have a name."""
+    sizes = tuple(n for n in shape_of(value)[1:-1] if isinstance(n, int))
+    if len(sizes) < len(shape_of(value)) - 2:
+        raise needs_static_sizes(op, "spatial dimensions and channels that are numbers", value)
+    return sizes
 
 
 def batch_to_features(t: TensorBuilder, x: SSAValue, b: int) -> SSAValue:
@@ -146,11 +155,17 @@ def spread(
     dilations: tuple[int, ...],
 ) -> SSAValue:
     """The transpose of a windowed sum: a windowed sum of the dilated cotangent."""
-    sizes, outs = known_sizes(op, op.operand), known_sizes(op, op.result)
+    sizes, outs = shape_of(op.operand), shape_of(op.result)
     low, high = [], []
-    for k, n in enumerate(sizes):
+    for k, (n, out) in enumerate(zip(sizes, outs)):
+        if not isinstance(n, int) or not isinstance(out, int):
+            if (window[k], strides[k], padding[2 * k], padding[2 * k + 1]) != (1, 1, 0, 0):
+                raise needs_static_sizes(op, "windows over dimensions that are numbers", op.operand)
+            low.append(0)
+            high.append(0)
+            continue
         extent = (window[k] - 1) * dilations[k] + 1
-        have = (outs[k] - 1) * strides[k] + 1 if outs[k] else 0
+        have = (out - 1) * strides[k] + 1 if out else 0
         lo = extent - 1 - padding[2 * k]
         low.append(lo)
         high.append(n - 1 + extent - have - lo)

@@ -8,8 +8,9 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.autodiff.tensors import TensorBuilder, named_size, needs_static_sizes
 from gradir.dialects.nd import cumulative as nd
 from gradir.dialects.nd.elementwise import ExpOp, MulStrongOp
 from gradir.dialects.nd.indexing import ScatterAddOp
@@ -34,11 +35,13 @@ class _Lines:
 
     def __init__(self, t: TensorBuilder, op: nd.Cumulative, ct: SSAValue) -> None:
         self.t, self.op = t, op
-        self.shape = known_sizes(op, op.operand)
         dim = op.number("dim")
+        self.shape = tuple(named_size(op, op.operand, d) for d in range(len(shape_of(op.operand))))
         self.order = (*(k for k in range(len(self.shape)) if k != dim), dim)
         self.n = self.shape[dim]
-        self.rows = math.prod(self.shape[k] for k in self.order[:-1])
+        rows = size_algebra.product(self.shape[k] for k in self.order[:-1])
+        assert rows is not None
+        self.rows = rows
         narrow = element_of(op.operand)
         self.element = f32 if isinstance(narrow, NARROW_CLASSES) else narrow
         self.x = self._line(op.operand)
@@ -58,22 +61,30 @@ class _Lines:
         return t.convert(t.transpose(moved, [self.order.index(k) for k in range(len(self.order))]), element_of(self.op.operand))
 
 
+def _number(op: nd.Cumulative) -> int:
+    """The size of the folded dimension, which says how often a recurrence doubles its reach."""
+    size = shape_of(op.operand)[op.number("dim")]
+    if not isinstance(size, int):
+        raise needs_static_sizes(op, f"a number for dimension {op.number('dim')}", op.operand)
+    return size
+
+
 @vjp(nd.CumprodOp)
 def cumprod_vjp(t: TensorBuilder, op: nd.CumprodOp, ct: SSAValue) -> Rule:
     """d x_j = (prod_{k<j} x_k) s_j dx_j with s_j = ct_j + x_{j+1} s_{j+1}: no division.
 
     The recurrence doubles its reach each step (Hillis and Steele, 1986): log2(n) steps, never a loop over n.
     """
-    if 0 in known_sizes(op, op.operand):
+    if 0 in shape_of(op.operand):
         return (t.zeros(op.operand.type),)
-    lines = _Lines(t, op, ct)
+    lines, n = _Lines(t, op, ct), _number(op)
 
     def ahead(x: SSAValue, by: int) -> SSAValue:
         return t.pad(x, 0.0, (0, -by), (0, by))
 
     factor, s = ahead(lines.x, 1), lines.ct
     reach = 1
-    while reach < lines.n:
+    while reach < n:
         s = t.add(s, t.mul_strong(factor, ahead(s, reach)))
         factor = t.binary(MulStrongOp, factor, ahead(factor, reach))
         reach *= 2
@@ -86,9 +97,9 @@ def cumlogsumexp_vjp(t: TensorBuilder, op: nd.CumlogsumexpOp, ct: SSAValue) -> R
 
     The recurrence doubles its reach each step, as that of `cumprod_vjp`. Where all so far is -inf the derivative is 0.
     """
-    if 0 in known_sizes(op, op.operand):
+    if 0 in shape_of(op.operand):
         return (t.zeros(op.operand.type),)
-    lines = _Lines(t, op, ct)
+    lines, n = _Lines(t, op, ct), _number(op)
     y = _scan(t, nd.CumlogsumexpOp, lines.x, 1, False, False)
     nothing = t.compare("eq", y, t.full_like(-math.inf, y))
 
@@ -100,7 +111,7 @@ def cumlogsumexp_vjp(t: TensorBuilder, op: nd.CumlogsumexpOp, ct: SSAValue) -> R
 
     factor, r = weight(t.sub(y, ahead(y, 1, math.inf))), lines.ct
     reach = 1
-    while reach < lines.n:
+    while reach < n:
         r = t.add(r, t.mul_strong(factor, ahead(r, reach)))
         factor = t.mul_strong(factor, ahead(factor, reach))
         reach *= 2
@@ -110,7 +121,7 @@ def cumlogsumexp_vjp(t: TensorBuilder, op: nd.CumlogsumexpOp, ct: SSAValue) -> R
 def _extremum_vjp(direction: str) -> Any:
     def rule(t: TensorBuilder, op: nd.Cumulative, ct: SSAValue) -> Rule:
         """ct_i goes to the place where the extremum of the first i elements was met first; a NaN counts as the extremum"""
-        if 0 in known_sizes(op, op.operand):
+        if 0 in shape_of(op.operand):
             return (t.zeros(op.operand.type),)
         lines = _Lines(t, op, ct)
         x, rows, n = lines.x, lines.rows, lines.n
@@ -121,8 +132,8 @@ def _extremum_vjp(direction: str) -> Any:
         better = t.logical_or(t.compare(direction, x, before), fresh)
         starts = t.logical_or(better, t.compare("eq", column, t.zeros(places)))
         winner = _scan(t, nd.CummaxOp, t.where(starts, column), 1, False, False)
-        linear = t.add(winner, t.mul(t.iota(places, 0), t.full(n, places)))
-        size = (rows * n,)
+        linear = t.add(winner, t.mul(t.iota(places, 0), t.full_size(n, places)))
+        size = (size_algebra.times(rows, n),)
         into = t.zeros(tensor(lines.element, size))
         moved = t.emit(ScatterAddOp, [into, t.reshape(linear, size), t.reshape(lines.ct, size)], into.type, dim=IntegerAttr(0, i64))
         return (lines.back(t.reshape(moved, shape_of(x))),)

@@ -5,26 +5,28 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.autodiff.tensors import TensorBuilder, named_size
 from gradir.dialects import nd
+from gradir.dialects.nd.indexing import RUN_TIME
 from gradir.dialects.types import i64_array, shape_of, tensor
 
 Rule = tuple[Contribution, ...]
 
 
-def clamped(t: TensorBuilder, indices: SSAValue, size: int) -> SSAValue:
+def clamped(t: TensorBuilder, indices: SSAValue, size: int | str) -> SSAValue:
     """`indices` within 0 .. size-1."""
-    lo, hi = t.full_like(0, indices), t.full_like(max(0, size - 1), indices)
+    last = size_algebra.maximum(size_algebra.minus(size, 1), 0)
+    assert last is not None
+    lo, hi = t.full_like(0, indices), t.full_size(last, indices.type)
     return t.emit(nd.ClampOp, [lo, indices, hi], indices.type)
 
 
 @vjp(nd.GatherOp)
 def gather_vjp(t: TensorBuilder, op: nd.GatherOp, ct: SSAValue) -> Rule:
     """y[i] = x[clamp(k[i])]: dx = scatter-add of ct at clamp(k)"""
-    dim = op.number("dim")
-    size = shape_of(op.operand)[dim]
-    assert isinstance(size, int)
+    size = named_size(op, op.operand, op.number("dim"))
     at = clamped(t, op.indices, size)
     zeros = t.zeros(op.operand.type)
     return (t.emit(nd.ScatterAddOp, [zeros, at, ct], op.operand.type, dim=op.dim), None)
@@ -34,13 +36,12 @@ def gather_vjp(t: TensorBuilder, op: nd.GatherOp, ct: SSAValue) -> Rule:
 def scatter_add_vjp(t: TensorBuilder, op: nd.ScatterAddOp, ct: SSAValue) -> Rule:
     """The operand takes ct, an update the row that it was added to, 0 if it was dropped"""
     dim = op.number("dim")
-    size = shape_of(op.operand)[dim]
-    assert isinstance(size, int)
+    size = named_size(op, op.operand, dim)
 
     def by_updates() -> SSAValue:
         rows = t.emit(nd.GatherOp, [ct, op.indices], op.updates.type, dim=op.dim)
         inside = t.logical_and(
-            t.compare("ge", op.indices, t.full_like(0, op.indices)), t.compare("lt", op.indices, t.full_like(size, op.indices))
+            t.compare("ge", op.indices, t.full_like(0, op.indices)), t.compare("lt", op.indices, t.full_size(size, op.indices.type))
         )
         rank = len(shape_of(op.indices))
         mask = t.broadcast(inside, mask_type(op.updates), [dim + k for k in range(rank)])
@@ -69,7 +70,9 @@ def dynamic_update_slice_vjp(t: TensorBuilder, op: nd.DynamicUpdateSliceOp, ct: 
         return t.emit(nd.DynamicUpdateSliceOp, [ct, t.zeros(op.update.type), *op.starts], ct.type)
 
     def by_update() -> SSAValue:
-        return t.emit(nd.DynamicSliceOp, [ct, *op.starts], op.update.type, sizes=i64_array(known_sizes(op, op.update)))
+        taken = [named_size(op, op.update, d) for d in range(len(shape_of(op.update)))]
+        sizes = i64_array(size if isinstance(size, int) else RUN_TIME for size in taken)
+        return t.emit(nd.DynamicSliceOp, [ct, *op.starts], op.update.type, sizes=sizes)
 
     return (by_operand, by_update, *(None for _ in op.starts))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, skip, vjp
-from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.autodiff.tensors import TensorBuilder, needs_static_sizes
 from gradir.dialects import nd
+from gradir.dialects.nd.cumulative import CumprodOp
+from gradir.dialects.text import flag_attr
 from gradir.dialects.types import NARROW_CLASSES, element_of, shape_of
 
 Rule = tuple[Contribution, ...]
@@ -45,19 +47,26 @@ def reduce_prod_vjp(t: TensorBuilder, op: nd.ReduceProdOp, ct: SSAValue) -> Rule
     The scans double their reach each step (Hillis and Steele, 1986): log2(n) steps, never a loop over n.
     """
     x, dims = op.operand, op.numbers("dims")
-    shape = known_sizes(op, x)
+    shape = shape_of(x)
     kept = tuple(k for k in range(len(shape)) if k not in dims)
-    n = math.prod(shape[k] for k in dims)
+    n = size_algebra.product(shape[k] for k in dims)
+    if None in shape or n is None:
+        raise needs_static_sizes(op, "sizes that are numbers or have names", x)
     order = (*kept, *dims)
-    flat_shape = (*(shape[k] for k in kept), n)
-    flat = t.reshape(t.transpose(x, order), flat_shape)
+    flat = t.reshape(t.transpose(x, order), (*(shape[k] for k in kept), n))
     others = t.mul(exclusive_product(t, flat, n, False), exclusive_product(t, flat, n, True))
     local = t.transpose(t.reshape(others, [shape[k] for k in order]), [order.index(k) for k in range(len(shape))])
     return (t.mul_strong(t.expand(ct, x.type, dims), local),)
 
 
-def exclusive_product(t: TensorBuilder, x: SSAValue, n: int, backwards: bool) -> SSAValue:
-    """Product of all elements before (or after) each one, along the last dimension of size `n`."""
+def exclusive_product(t: TensorBuilder, x: SSAValue, n: int | str, backwards: bool) -> SSAValue:
+    """Product of all elements before (or after) each one, along the last dimension of size `n`.
+
+    A run-time size does not tell how often the reach doubles: `nd.cumprod` goes there.
+    """
+    if not isinstance(n, int):
+        last = IntegerAttr(len(shape_of(x)) - 1, i64)
+        return t.emit(CumprodOp, [x], x.type, dim=last, reverse=flag_attr(backwards), exclusive=flag_attr(True))
     x = shifted(t, x, 1, backwards)
     reach = 1
     while reach < n:

@@ -146,12 +146,10 @@ class DynamicSliceOp(NdOp):
             if isinstance(total, int) and size > total:
                 self.fail(f"dim {d}: a slice of {size} does not fit in {total}")
         check_same_element(self, "result", self.result, "operand", self.operand)
-        check_shape(self, [None if size == RUN_TIME else size for size in sizes], self.result)
         for d, (size, taken) in enumerate(zip(sizes, shape_of(self.result))):
             if (size == RUN_TIME) != (not isinstance(taken, int)):
-                self.fail(
-                    f"dim {d}: sizes has {size}, result has {taken}; {RUN_TIME} stands for a run-time size that the result's type names"
-                )
+                self.fail(f"dim {d}: sizes has {size}, result has {taken}; {RUN_TIME} stands for a run-time size")
+        check_shape(self, [None if size == RUN_TIME else size for size in sizes], self.result)
 
     @classmethod
     def make(cls, operand: SSAValue, starts: Sequence[SSAValue], sizes: Sequence[Dim]) -> Self:
