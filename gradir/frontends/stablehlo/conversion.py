@@ -19,12 +19,16 @@ from gradir.dialects import nd
 from gradir.dialects.types import Dim, element_of, is_bool, is_complex, is_number, is_static, shape_of, tensor
 from gradir.dialects.upstream import arith, tensor as upstream_tensor
 from gradir.dialects.upstream.func import CallOp, FuncOp
+from gradir.frontends.stablehlo.quantized_types import stored_type
 from gradir.ir.builder import Builder
 from gradir.ir.locations import position
 from gradir.ir.passes import function_name, location_text
 
 if TYPE_CHECKING:
     from gradir.frontends.stablehlo.dynamic import Dynamic
+
+_QUANTIZING = ("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize")
+"""Ops that know quantized numbers, which are tensors of integers at level 1."""
 
 
 class UnsupportedError(Exception):
@@ -138,12 +142,12 @@ class Conversion:
         if rule is None:
             raise UnsupportedError("no counterpart at level 1")
         for value in (*op.operands, *op.results):
-            check_type(value.type, run_time=self.dynamic is not None)
+            check_type(stored_type(value.type) if op.name in _QUANTIZING else value.type, run_time=self.dynamic is not None)
         if self.dynamic is not None:
             return self._results_of_run_time_size(rule, op)
         found = rule(self, op)
         for result, new in zip(op.results, found, strict=True):
-            if new.type != result.type:
+            if new.type != stored_type(result.type):
                 raise UnsupportedError(f"the result has type {result.type}, its counterpart {new.type}")
         return found
 

@@ -27,6 +27,7 @@ from gradir.frontends.stablehlo import (
     indexing,
     linalg,
     normalization,
+    quantization,
     random,
     reductions,
     shapes,
@@ -42,6 +43,7 @@ from gradir.ir.diagnostics import Engine
 RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
     **bits.RULES,
+    **quantization.RULES,
     **shapes.RULES,
     **contractions.RULES,
     **reductions.RULES,
