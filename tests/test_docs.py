@@ -6,11 +6,15 @@ import importlib
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gradir
+from gradir.dialects import custom_calls
+from gradir.dialects.target.implementations import TABLE, rows_of
+from gradir.runtime import library
 from gradir.tools import main as tools
 from gradir.tools.docs_page import GENERATORS
 
@@ -96,6 +100,32 @@ def test_dynamic_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (program,) = blocks(page, "mlir")
     (y,) = (gradir.compile(gradir.parse(program))["f"](np.zeros((2, 4), np.float32)),)
     assert y.tolist() == [0.0] * 8 + [1.0]
+
+
+def test_operator_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of the page run, the program in MLIR is one, and the table has the rows that come with us."""
+    monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path))
+    page = DOCS / "library.md"
+    rows_of("")
+    rows = [row for rows in TABLE.values() for row in rows]
+    lines = [f"| {r.op} | {r.name} | {r.kind} | {r.target} | {', '.join(sorted(r.dtypes)) or 'all'} |" for r in rows]
+    assert "\n".join(lines) in page.read_text()
+    names: dict[str, Any] = {"np": np, "gd": gradir}
+    saved = list(TABLE["nd.cholesky"])
+    try:
+        for block in blocks(page, "python"):
+            exec(compile(block, page.name, "exec"), names)
+    finally:
+        TABLE["nd.cholesky"][:] = saved
+        for name in ("powers", "slow_cholesky"):
+            custom_calls.CALLS.pop(name, None)
+            library.ROWS.pop(name, None)
+    np.testing.assert_allclose(names["y"], np.exp(names["x"]), rtol=1e-4)
+    np.testing.assert_allclose(names["slope"], np.exp(names["x"]), rtol=1e-3)
+    np.testing.assert_allclose(names["factor"], [[2, 0], [1, 2]], rtol=1e-6)
+    (program,) = blocks(page, "mlir")
+    a = 4 * np.eye(64, dtype=np.float32)
+    np.testing.assert_array_equal(gradir.compile(gradir.parse(program))["f"](a), a / 2)
 
 
 def test_plugin_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

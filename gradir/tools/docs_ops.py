@@ -11,6 +11,7 @@ from gradir.autodiff import registry as derivatives
 from gradir.dialects import nd
 from gradir.dialects.facets import EVALUATE, SAMPLES, Cell, Facet, OpClass, facet_table, samples_of
 from gradir.dialects.nd.base import Sample
+from gradir.dialects.target.implementations import implemented_ops
 from gradir.lowering.convert_nd_to_linalg import RULES
 from gradir.lowering.split_complex import RULES as SPLIT_RULES
 from gradir.tools.docs_page import write_page
@@ -23,7 +24,7 @@ def _expands(op: OpClass) -> bool:
 
 
 def _is_lowered(op: OpClass) -> bool:
-    return op in RULES or op in SPLIT_RULES or _expands(op)
+    return op in RULES or op in SPLIT_RULES or _expands(op) or op.name in implemented_ops()
 
 
 def _has_derivative(op: OpClass) -> bool:
@@ -39,7 +40,7 @@ def facets() -> list[Facet]:
         Facet("vjp", "reverse derivative, or its expansion has one", _has_derivative, derivatives.SKIPPED),
         Facet(
             "linalg",
-            "lowering to loop nests, or its expansion or its parts have one",
+            "lowering to loop nests, or its expansion, its parts or [a library](library.md) have one",
             _is_lowered,
         ),
     ]

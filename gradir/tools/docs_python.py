@@ -23,23 +23,44 @@ derivative is by [numerics](numerics.md). Arguments are arrays, numpy arrays or 
 
 SECTIONS = {
     "jit": "Compile",
+    "program": "Programs from text",
+    "dims": "Sizes of run time",
     "transforms": "Differentiate",
+    "custom_rules": "Derivatives of your own",
     "control": "Control flow",
     "eager": "Debug",
+    "effects": "Effects",
+    "printing": "Where prints go",
+    "library": "Functions of your own",
     "pytrees": "Containers",
     "elementwise": "Elementwise",
     "mathematics": "More elementwise functions",
+    "special": "Special functions",
+    "activation": "Activations",
+    "complex": "Complex numbers",
+    "bits": "Bits",
+    "quantization": "Quantization",
     "reduction": "Reductions",
     "cumulative": "Cumulative",
-    "contraction": "Products, convolutions, windows",
+    "folding": "Reductions with a function",
+    "sorting": "Order",
+    "contraction": "Products",
+    "convolution": "Convolutions",
+    "pooling": "Windows",
     "einsum": "Products by letters",
     "composite": "Composites",
+    "normalization": "Normalisation and attention",
+    "losses": "Losses",
     "shape": "Shape",
     "rearrange": "Rearrange",
     "indexing": "Index",
+    "gather_scatter": "Gather and scatter",
     "creation": "Create",
 }
 """Module of `gradir.frontends.python` -> heading."""
+
+MODULES = {"linalg": "Linear algebra", "fft": "Fourier transforms"}
+"""Module that users name themselves, `gd.linalg.solve` -> heading."""
 
 TAIL = """
 ## Arrays
@@ -66,6 +87,10 @@ def page() -> str:
     lines = [HEAD]
     for module, title in SECTIONS.items():
         lines += ["", f"## {title}", "", "| | |", "|---|---|", *(_row(name, getattr(gradir, name)) for name in sorted(homes.pop(module)))]
+    for module, title in MODULES.items():
+        found = getattr(gradir, module)
+        rows = (_row(f"{module}.{name}", getattr(found, name)) for name in sorted(found.__all__))
+        lines += ["", f"## {title}", "", "| | |", "|---|---|", *rows]
     types = ", ".join(f"`gd.{name}`" for name in homes.pop("dtypes"))
     if set(homes) != {"arrays"}:
         raise ValueError(f"no section for the functions of {sorted(homes)}")
