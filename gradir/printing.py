@@ -86,4 +86,4 @@ def shown(value: Any, spec: str) -> str:
         return format(array[()].item(), spec) if spec else str(array[()])
     if not spec:
         return np.array2string(array, separator=" ")
-    return np.array2string(array, separator=" ", formatter={"all": lambda x: format(x.item() if hasattr(x, "item") else x, spec)})
+    return np.array2string(array, separator=" ", formatter={"all": lambda x: format(np.asarray(x).item(), spec)})

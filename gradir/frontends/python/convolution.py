@@ -32,7 +32,7 @@ def _places(layout: str, letters: str, name: str) -> tuple[int, ...]:
 
 def _orders(numbers: Sequence[str], rank: int) -> list[tuple[int, ...]]:
     """Permutations of x, w and the result to N spatial.. C, spatial.. I O and N spatial.. C: of words such as ("NCHW", "OIHW", "NCHW")."""
-    if len(numbers) != 3 or any(not isinstance(word, str) or len(word) != rank + 2 for word in numbers):
+    if len(numbers) != 3 or any(len(word) != rank + 2 for word in numbers):
         expected = f"three words of {rank + 2} letters"
         raise user_error("dimension_numbers do not fit", code="GR001", op="nd.conv_general", expected=expected, found=str(numbers))
     spatial = "".join(letter for letter in numbers[0] if letter not in "NC")
@@ -68,10 +68,9 @@ def conv(
     a, b, dtype = factors("conv", x, w, preferred_element_type)
     rank = a.ndim - 2
     groups, batch_groups = whole("groups", groups, 1), whole("batch_groups", batch_groups, 1)
-    if dimension_numbers is not None:
-        orders = _orders(dimension_numbers, rank)
-        if b.ndim == a.ndim:
-            a, b = transpose(a, orders[0]), transpose(b, orders[1])
+    orders = None if dimension_numbers is None else _orders(dimension_numbers, rank)
+    if orders is not None and b.ndim == a.ndim:
+        a, b = transpose(a, orders[0]), transpose(b, orders[1])
     if b.ndim != a.ndim or rank < 1 or a.shape[-1] != b.shape[-2] * groups or a.shape[0] % batch_groups:
         raise user_error(
             "conv: shapes do not fit",
@@ -84,7 +83,7 @@ def conv(
         per_dim(name, value, rank) for name, value in (("strides", strides), ("dilations", dilations), ("lhs_dilation", lhs_dilation))
     )
     window = b.shape[:rank]
-    spread = [(n - 1) * gap + 1 if gap > 1 and not (isinstance(n, int) and n == 0) else n for n, gap in zip(a.shape[1:-1], between)]
+    spread = [(n - 1) * gap + 1 if gap > 1 and n != 0 else n for n, gap in zip(a.shape[1:-1], between)]
     pads = padding_of(padding, spread, window, st, di)
     spatial = tuple(sized(window_count(n, window[k], st[k], pads[2 * k], pads[2 * k + 1], di[k])) for k, n in enumerate(spread))
     batch = a.shape[0] if batch_groups == 1 else a.shape[0] // batch_groups
@@ -99,7 +98,7 @@ def conv(
         feature_groups=IntegerAttr(groups, i64),
         batch_groups=IntegerAttr(batch_groups, i64),
     )
-    return found if dimension_numbers is None else transpose(found, _back(orders[2]))
+    return found if orders is None else transpose(found, _back(orders[2]))
 
 
 def conv_transpose(
@@ -120,8 +119,8 @@ def conv_transpose(
     """
     a, b = as_array(x), as_array(w)
     rank = a.ndim - 2
-    if dimension_numbers is not None:
-        orders = _orders(dimension_numbers, rank)
+    orders = None if dimension_numbers is None else _orders(dimension_numbers, rank)
+    if orders is not None:
         a, b = transpose(a, orders[0]), transpose(b, orders[1])
     st, di = per_dim("strides", strides, rank), per_dim("dilations", dilations, rank)
     if transpose_kernel:
@@ -132,7 +131,7 @@ def conv_transpose(
     else:
         pads = padding
     found = conv(a, b, 1, pads, di, lhs_dilation=st, preferred_element_type=preferred_element_type)
-    return found if dimension_numbers is None else transpose(found, _back(orders[2]))
+    return found if orders is None else transpose(found, _back(orders[2]))
 
 
 def _transposed_padding(padding: str, window: int, stride: int) -> tuple[int, int]:

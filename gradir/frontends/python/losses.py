@@ -7,7 +7,7 @@ from typing import Any
 from gradir.dialects import nd
 from gradir.frontends.python.activation import floats, softplus
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.elementwise import abs, add, exp as exponential, log, multiply, negative, square, subtract, where
+from gradir.frontends.python.elementwise import abs, add, exp as exponential, less_equal, log, multiply, negative, square, subtract, where
 from gradir.frontends.python.gather_scatter import take_along_axis
 from gradir.frontends.python.operands import as_array, together
 from gradir.frontends.python.reduction import mean, sum
@@ -42,7 +42,7 @@ def huber_loss(prediction: Any, target: Any, delta: float = 1.0, reduction: str 
     """d**2 / 2 where d = |prediction - target| <= delta, else delta (d - delta / 2)"""
     x, y = together("huber_loss", floats(prediction), floats(target))
     distance = abs(subtract(x, y))
-    near = distance <= delta
+    near = less_equal(distance, delta)
     inside = multiply(square(where(near, distance, 0.0)), 0.5)
     return _reduced("huber_loss", where(near, inside, multiply(subtract(distance, 0.5 * delta), delta)), reduction)
 

@@ -19,7 +19,22 @@ from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.bits import bitcast_convert, nextafter
 from gradir.frontends.python.creation import arange, full, iota
-from gradir.frontends.python.elementwise import clip, erf, log, log1p, maximum, negative, right_shift, where
+from gradir.frontends.python.elementwise import (
+    clip,
+    erf,
+    less,
+    less_equal,
+    log,
+    log1p,
+    logical_and,
+    logical_not,
+    maximum,
+    mod,
+    multiply,
+    negative,
+    right_shift,
+    where,
+)
 from gradir.frontends.python.indexing import take
 from gradir.frontends.python.mathematics import erf_inv
 from gradir.frontends.python.operands import as_array, astype, broadcast_shapes, broadcast_to, normalize_axes, supported_dtype
@@ -119,7 +134,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = np.float32) -> Array:
     kind = _float("normal", dtype)
     low = np.nextafter(np.array(-1, kind), np.array(0, kind), dtype=kind)
     drawn = uniform(key, shape, kind, low[()], 1.0)
-    return np.array(math.sqrt(2), kind)[()] * erf_inv(drawn)
+    return multiply(erf_inv(drawn), np.array(math.sqrt(2), kind)[()])
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = np.float32) -> Array:
@@ -138,7 +153,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Array:
     chance = as_array(p)
     sizes = chance.shape if shape is None else _shape("bernoulli", shape)
     kind = _float("bernoulli", chance.dtype)
-    return uniform(key, sizes, kind) < broadcast_to(chance, sizes)
+    return less(uniform(key, sizes, kind), broadcast_to(chance, sizes))
 
 
 def exponential(key: Any, shape: Shape = (), dtype: Any = np.float32) -> Array:
@@ -178,11 +193,12 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = np.in
     keys = split(key)
     higher, lower = (bits(keys[k], sizes, word) for k in range(2))
     one = word.type(1)
-    span = where(top <= low, one, astype(top - low, word))
-    span = where(beyond & (top > low), span + one, span)
-    multiplier = word.type(1 << (limits.bits // 2)) % span
-    multiplier = (multiplier * multiplier) % span
-    offset = ((higher % span) * multiplier + lower % span) % span
+    nothing = less_equal(top, low)
+    span = where(nothing, one, astype(top - low, word))
+    span = where(logical_and(beyond, logical_not(nothing)), span + one, span)
+    multiplier = mod(as_array(word.type(1 << (limits.bits // 2))), span)
+    multiplier = mod(multiplier * multiplier, span)
+    offset = mod(mod(higher, span) * multiplier + mod(lower, span), span)
     return low + astype(offset, kind)
 
 
