@@ -17,6 +17,9 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+PARALLEL = "gradir.parallel"
+"""Attribute of an `scf.for` of a template whose trips write apart from each other: how many of them are worth a thread."""
+
 KERNEL_ATTRIBUTE = "gradir.kernel"
 LIBRARY_ATTRIBUTE = "gradir.library"
 """Of a declared kernel: the name of the function that the runtime calls for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import StringIO
+from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import i1
@@ -59,7 +60,8 @@ def lower_reduce_region(lowering: Lowering, op: ReduceOp) -> View | tuple[View, 
             state = inner.loops([sizes[d] for d in dims], [inner.load(x, []) for x in starts], join)
             return [inner.store(x, into, at) for x, into in zip(state, carried)]
 
-        return loops.loops([sizes[d] for d in kept], destinations, one)
+        visits = prod(n for d in dims if isinstance(n := shape_of(op.inputs[0])[d], int))
+        return loops.loops([sizes[d] for d in kept], destinations, one, work=max(1, visits))
 
     return _template(lowering, op, "reduce", tuple(dims), body)
 
@@ -89,7 +91,7 @@ def lower_reduce_window_general(lowering: Lowering, op: ReduceWindowGeneralOp) -
             state = inner.loops([inner.index(n) for n in window], initial, join)
             return [inner.store(x, into, at) for x, into in zip(state, carried)]
 
-        return loops.loops(loops.sizes(destinations[0]), destinations, one)
+        return loops.loops(loops.sizes(destinations[0]), destinations, one, work=prod(window))
 
     return _template(lowering, op, "reduce_window", numbers, body)
 

@@ -139,7 +139,14 @@ def sort_rows(loops: LoopBuilder, operands: Sequence[SSAValue], buffers: Sequenc
         *merged, _ = row.loops([_pairs(row, n, operands[0])], [*copied, *carried[count:], row.index(1)], pair)
         return merged
 
-    return loops.loops(rows, list(buffers), one_row)
+    return loops.loops(rows, list(buffers), one_row, work=_visits(operands[0]))
+
+
+def _visits(operand: SSAValue) -> int:
+    """About how many elements sorting one row visits; a size that only the run knows counts as 64."""
+    size = shape_of(operand)[rank_of(operand) - 1]
+    known = size if isinstance(size, int) else 64
+    return known * known.bit_length()
 
 
 def _pairs(loops: LoopBuilder, n: SSAValue, operand: SSAValue) -> SSAValue:

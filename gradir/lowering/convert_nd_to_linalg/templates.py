@@ -11,8 +11,8 @@ from typing import Any
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE, TemplateAttr
-from gradir.dialects.types import shape_of
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, PARALLEL, TemplateAttr
+from gradir.dialects.types import i64_attr, shape_of
 from gradir.dialects.upstream import arith, func, scf, tensor as tensors
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.convert_nd_to_linalg.nests import INDEX
@@ -100,6 +100,15 @@ class Templates:
         return new_function(symbol, block, [v.type for v in results], private=True, attributes=attributes, loc=builder.loc)
 
 
+WORTH = 1 << 14
+"""Elements to visit that are worth a thread."""
+
+
+def _is_one(count: SSAValue) -> bool:
+    value = count.owner.properties.get("value") if isinstance(count.owner, arith.ConstantOp) else None
+    return isinstance(value, IntegerAttr) and value.value.data == 1
+
+
 class LoopBuilder:
     """Loops and element accesses on tensors that loops carry."""
 
@@ -131,10 +140,17 @@ class LoopBuilder:
         counts: Sequence[SSAValue],
         carried: Sequence[SSAValue],
         body: Callable[[LoopBuilder, list[SSAValue], list[SSAValue]], Sequence[SSAValue]],
+        *,
+        work: int = 0,
     ) -> list[SSAValue]:
-        """A nest of `scf.for` from 0 to each count; `body(loops, indices, carried)` gives the next carried values."""
+        """A nest of `scf.for` from 0 to each count; `body(loops, indices, carried)` gives the next carried values.
+
+        `work` says that the trips write apart from each other, and about how many elements each visits: the outermost loop of more than one
+        trip may then be spread over threads.
+        """
         if not counts:
             return list(body(self, [], list(carried)))
+        spread = work if work and not _is_one(counts[0]) else 0
         zero, one = self.index(0), self.index(1)
         block = Block(arg_types=[INDEX, *(v.type for v in carried)])
         inner = LoopBuilder(self.builder.nested(block))
@@ -142,9 +158,11 @@ class LoopBuilder:
         def rest(deeper: LoopBuilder, indices: list[SSAValue], values: list[SSAValue]) -> Sequence[SSAValue]:
             return body(deeper, [block.args[0], *indices], values)
 
-        nexts = inner.loops(counts[1:], block.args[1:], rest)
+        nexts = inner.loops(counts[1:], block.args[1:], rest, work=0 if spread else work)
         inner.builder(scf.YieldOp, nexts)
-        loop = self.builder.op(scf.ForOp, (zero, counts[0], one, *carried), [v.type for v in carried], regions=[Region(block)])
+        attributes: dict[str, Attribute] = {PARALLEL: i64_attr(max(1, WORTH // spread))} if spread else {}
+        types = [v.type for v in carried]
+        loop = self.builder.op(scf.ForOp, (zero, counts[0], one, *carried), types, regions=[Region(block)], attributes=attributes)
         return list(loop.results)
 
     def when(self, condition: SSAValue, then: Callable[[LoopBuilder], SSAValue], otherwise: SSAValue) -> SSAValue:

@@ -10,12 +10,13 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, PARALLEL, Schedule
 from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
-from gradir.dialects.upstream import func, linalg
+from gradir.dialects.upstream import func, linalg, scf
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import Kernel, bind_op
+from gradir.lowering.lower_kernels.builder import i32_array
 from gradir.lowering.lower_kernels.contraction import lower_contraction
 from gradir.lowering.lower_kernels.elementwise import lower_elementwise
 from gradir.lowering.lower_kernels.loops import lower_loops, lower_nest
@@ -64,6 +65,7 @@ class LowerKernels(Pass):
                 function.drop_all_references()
             elif isinstance(function, func.FuncOp) and not function.is_declaration:
                 lower_in_place(function, machine)
+                spread_loops(function)
 
 
 def is_kernel(function: func.FuncOp) -> bool:
@@ -102,6 +104,30 @@ def _group(function: func.FuncOp) -> Group:
     if any(isinstance(op, linalg.FillOp) and op.outputs[0] not in inits for op in ops):
         raise NotCovered("a fill that initialises nothing")
     return group
+
+
+def spread_loops(function: func.FuncOp) -> None:
+    """The loops of a template that say so (`gradir.parallel`, how many trips are worth a thread) become `scf.parallel`."""
+    for loop in [op for op in function.walk() if isinstance(op, scf.ForOp) and PARALLEL in op.attributes]:
+        grain, parent = loop.attributes.pop(PARALLEL), loop.parent
+        if loop.iter_args or parent is None:  # it carries a value: its trips depend on each other
+            continue
+        body = loop.detach_region(0)
+        last = body.block.last_op
+        assert last is not None
+        body.block.insert_op_before(scf.ReduceOp.create(regions=(), location=last.location), last)
+        last.detach()
+        last.erase()
+        made = scf.ParallelOp.create(
+            operands=[loop.lb, loop.ub, loop.step],
+            properties={"operandSegmentSizes": i32_array(1, 1, 1, 0)},
+            attributes={"gradir.grain": grain},
+            regions=[body],
+            location=loop.location,
+        )
+        parent.insert_op_before(made, loop)
+        loop.detach()
+        loop.erase()
 
 
 def lower_in_place(function: func.FuncOp, machine: Machine) -> None:
