@@ -152,6 +152,11 @@ def has_derivative(kind: Attribute) -> bool:
     return isinstance(kind, TensorType) and (is_float(kind.element_type) or is_complex(kind.element_type))
 
 
+def is_inexact(elem: Attribute) -> bool:
+    """True of floats and complex numbers: NaN is among them, and arithmetic rounds."""
+    return is_float(elem) or is_complex(elem)
+
+
 def is_number(elem: Attribute) -> bool:
     """True of floats and integers wider than one bit."""
     return is_float(elem) or is_integer(elem)

@@ -13,7 +13,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.nd import elementwise as el
-from gradir.dialects.types import element_of, is_bool, is_float, is_integer, is_static, is_unsigned, numpy_dtype
+from gradir.dialects.types import element_of, is_bool, is_complex, is_float, is_inexact, is_integer, is_static, is_unsigned, numpy_dtype
 from gradir.lowering.folds.nd_values import Values, fill, fold_constants, is_finite, is_one, is_splat, place, splat
 from gradir.lowering.folds.table import Folder, Rule
 
@@ -45,9 +45,11 @@ def _involution(kind: type[el.Unary]) -> Rule:
 
 
 def _idempotent(*kinds: type[el.Unary]) -> Rule:
-    """f(f(x)) -> f(x); also f(g(x)) -> f(x) in `abs_of_neg`."""
+    """f(f(x)) -> f(x), not of complex numbers; also f(g(x)) -> f(x) in `abs_of_neg`."""
 
     def rule(op: Any, _: Folder) -> Values:
+        if is_complex(element_of(op.operand)):  # the sign of a complex number is 1 in absolute value but for rounding
+            return None
         return [op.operand] if any(_produced(op.operand, kind) for kind in kinds) else None
 
     return rule
@@ -134,7 +136,7 @@ def sub_of_neg(op: Any, folder: Folder) -> Values:
 
 def sub_of_integers(op: Any, folder: Folder) -> Values:
     """x - x -> 0;  0 - x -> -x, of integers."""
-    if is_float(element_of(op.lhs)):
+    if is_inexact(element_of(op.lhs)):
         return None
     if op.lhs is op.rhs and is_static(op.result):
         return [fill(folder, op.result.type, 0)]
@@ -177,8 +179,8 @@ def div_by_power_of_two(op: Any, folder: Folder) -> Values:
     if not is_float(element_of(op.rhs)) or not number or not isfinite(number) or not is_static(op.rhs):
         return None
     mantissa, exponent = frexp(number)  # number == mantissa * 2**exponent
-    narrowest = NARROWEST_NORMAL[str(element_of(op.rhs))]
-    if abs(mantissa) != 0.5 or min(exponent - 1, 1 - exponent) < narrowest:
+    narrowest = NARROWEST_NORMAL.get(str(element_of(op.rhs)))
+    if narrowest is None or abs(mantissa) != 0.5 or min(exponent - 1, 1 - exponent) < narrowest:
         return None
     return [place(folder, el.MulOp.make(op.lhs, fill(folder, op.rhs.type, 1.0 / number)))]
 
@@ -216,7 +218,7 @@ def absorbing(absorbs: Callable[[SSAValue], bool]) -> Rule:
 
 def compare_with_itself(op: Any, folder: Folder) -> Values:
     """x == x, x <= x, x >= x -> true, the others false, of integers."""
-    if op.lhs is not op.rhs or is_float(element_of(op.lhs)) or not is_static(op.result):
+    if op.lhs is not op.rhs or is_inexact(element_of(op.lhs)) or not is_static(op.result):
         return None
     return [fill(folder, op.result.type, op.direction.data.value in ("eq", "le", "ge"))]
 

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from gradir.dialects.nd import reduction
 from gradir.dialects.nd.elementwise import MulOp
 from gradir.dialects.nd.shape import BroadcastOp, ReshapeOp
-from gradir.dialects.types import element_of, is_float, is_static, numpy_dtype, shape_of
+from gradir.dialects.types import element_of, is_complex, is_float, is_inexact, is_static, numpy_dtype, shape_of
 from gradir.lowering.folds.nd_elementwise import first
 from gradir.lowering.folds.nd_values import Values, fill, place
 from gradir.lowering.folds.table import Folder, Rule
@@ -23,7 +23,7 @@ _ORDERED = (reduction.ReduceMaxOp, reduction.ReduceMinOp, reduction.ReduceAnyOp,
 
 def one_element(op: Any, folder: Folder) -> Values:
     """fold over dimensions of size 1 -> reshape x (a float sum is not: sum([-0]) is +0)."""
-    if isinstance(op, reduction.ReduceSumOp) and is_float(element_of(op.operand)):
+    if isinstance(op, reduction.ReduceSumOp) and is_inexact(element_of(op.operand)):
         return None
     if any(shape_of(op.operand)[d] != 1 for d in op.numbers("dims")):
         return None
@@ -57,14 +57,15 @@ def of_broadcast(op: Any, folder: Folder) -> Values:
     if set(gone) != set(dims) or not is_static(op.operand):
         return None
     count = prod(n for d, n in enumerate(shape_of(op.operand)) if d in gone and isinstance(n, int))
-    if count == 0 or isinstance(op, reduction.ReduceProdOp):
+    if count == 0 or isinstance(op, reduction.ReduceProdOp) or is_complex(element_of(op.operand)):
         return None
     kept = [d for d in range(len(shape_of(op.operand))) if d not in dims]
     places = [kept.index(d) for d in inner.numbers("dims")]
     value = place(folder, BroadcastOp.make(inner.operand, places, shape_of(op.result)))
     if isinstance(op, _ORDERED):
         return [value]
-    limit = {2: 256, 4: 1 << 24}.get(numpy_dtype(element_of(op.operand)).itemsize, 1 << 53) if is_float(element_of(op.operand)) else None
+    element = element_of(op.operand)
+    limit = {1: 8, 2: 256, 4: 1 << 24}.get(numpy_dtype(element).itemsize, 1 << 53) if is_float(element) else None
     if limit is not None and count > limit:
         return None  # the count itself would round
     return [place(folder, MulOp.make(value, fill(folder, op.result.type, count)))]

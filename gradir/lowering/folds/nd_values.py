@@ -10,10 +10,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.nd.base import NdOp
 from gradir.dialects.nd.comparison import SelectOp
+from gradir.dialects.nd.complex import ComplexAttr
 from gradir.dialects.nd.creation import DENSE_LIMIT, ConstantOp, IotaOp
 from gradir.dialects.nd.elementwise import AbsOp, ConvertOp, MaxOp, MinOp, NegOp
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
-from gradir.dialects.types import element_of, is_bool, is_float, is_static, numpy_dtype, shape_of
+from gradir.dialects.types import element_of, is_bool, is_inexact, is_static, numpy_dtype, shape_of
 from gradir.lowering.folds.table import Folder
 
 if TYPE_CHECKING:
@@ -58,12 +59,14 @@ def fill(folder: Folder, kind: Attribute, number: float | int) -> SSAValue:
 
 def is_finite(value: SSAValue, depth: int = DEPTH) -> bool:
     """Known to hold neither NaN nor infinities."""
-    if not is_float(element_of(value)):
+    if not is_inexact(element_of(value)):
         return True
     op = value.owner
     if depth == 0 or not isinstance(op, Operation):
         return False
     if isinstance(op, ConstantOp):
+        if isinstance(op.value, ComplexAttr):
+            return isfinite(op.value.number.real) and isfinite(op.value.number.imag)
         return op.splat_value is not None and isfinite(op.splat_value)
     if isinstance(op, ConvertOp):
         return _converts_finitely(op)
@@ -82,7 +85,7 @@ _KEEP_FINITE = (NegOp, AbsOp, MaxOp, MinOp, BroadcastOp, ReshapeOp, TransposeOp,
 def _converts_finitely(op: ConvertOp) -> bool:
     """An integer that the float type can hold: all of them but those beyond f16's range."""
     source, target = element_of(op.operand), element_of(op.result)
-    return not is_float(source) and (str(target) != "f16" or numpy_dtype(source).itemsize == 1)
+    return not is_inexact(source) and (str(target) != "f16" or numpy_dtype(source).itemsize == 1)
 
 
 def fold_constants(op: NdOp, folder: Folder) -> Values:
@@ -103,7 +106,8 @@ def fold_constants(op: NdOp, folder: Folder) -> Values:
 def _scalar(op: ConstantOp) -> NDArray[Any]:
     import numpy as np  # lazy: programs without constants to fold never pay for numpy
 
-    return np.asarray(op.splat_value).astype(numpy_dtype(element_of(op.result)))
+    value = op.value
+    return np.asarray(value.number if isinstance(value, ComplexAttr) else op.splat_value).astype(numpy_dtype(element_of(op.result)))
 
 
 def _size(value: SSAValue) -> int:
