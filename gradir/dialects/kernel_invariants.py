@@ -72,11 +72,12 @@ def _check_destinations(function: FuncOp, report: Report) -> None:
 
 def _check_buffers(function: FuncOp, entry: Block, report: Report) -> None:
     if function.function_type.outputs.data:
-        report(function, "is a kernel on buffers and must have no results")
+        report(function, f"is a kernel on buffers and must have no results, found {_types(function.function_type.outputs.data)}")
     read_only = {arg for arg, access in zip(entry.args, _access(function, len(entry.args))) if access == "read"}
     for op in function.walk():
-        if any(isinstance(value.type, TensorType) for value in (*op.operands, *op.results)):
-            report(op, "is on tensors in a kernel on buffers")
+        tensors = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)]
+        if tensors:
+            report(op, f"is on tensors in a kernel on buffers: {tensors[0]}")
         for value in _written(op):
             if (root := _root(value)) in read_only:
                 report(op, f'writes argument #{entry.args.index(root)} of its kernel, which is marked {ACCESS} = "read"')

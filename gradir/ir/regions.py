@@ -34,7 +34,8 @@ def _while(op: scf.WhileOp) -> None:
     _agree([a.type for a in op.after_region.block.args], op.res, "arguments of the after region", "the results")
     condition = op.before_region.block.last_op
     if not isinstance(condition, scf.ConditionOp):
-        raise VerifyException("needs a before region that ends in scf.condition")
+        found = condition.name if condition is not None else "nothing"
+        raise VerifyException(f"needs a before region that ends in scf.condition, found {found}")
     _agree([v.type for v in condition.operands[1:]], op.res, "values of scf.condition", "the results")
     _yields(op.after_region, op.arguments, "the after region", "the operands")
 

@@ -168,6 +168,13 @@ class _Walk:
             if isinstance(around, FuncOp) and not isinstance(kind, FunctionType):  # func.return asks it for results
                 self.error(op, f"stands in a function {'without a type' if kind is None else f'whose type is {kind}'}")
                 return
+            if isinstance(error, ValueError) and str(error).startswith("Forward declared values"):
+                if not any("is defined in no region" in found.message for found in self.engine.errors):  # in code that nothing reaches
+                    self.error(op, "holds a use of a value that is defined in no region around it")
+                return
+            if type(error) is Exception:  # what some verifiers of xDSL raise: a message as good as any
+                self.error(op, " ".join(str(error).split()))
+                return
             # a verifier that crashes is a bug of that op: name it and go on
             self.error(op, f"crashed its own verifier: {type(error).__name__}: {error}")
 
@@ -186,7 +193,7 @@ class _Walk:
     def call(self, op: CallOp) -> None:
         callee = op.properties.get("callee")
         if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
-            self.error(op, "needs a flat symbol as property 'callee'")
+            self.error(op, f"needs a flat symbol as property 'callee', found {callee}")
             return
         name = callee.root_reference.data
         function = self.functions_around(op).get(name)

@@ -116,7 +116,8 @@ class SortOp(RegionOp):
             self.fail(f"keys must be in 1 to {len(self.inputs)}, the number of operands, found {keys}")
         if self.comparator is not None:
             if keys != 1 or self.is_descending or self.is_total:
-                self.fail("a comparator replaces keys, descending and total_order: expected none of them beside it")
+                found = f"found keys {keys}, descending {self.is_descending}, total_order {self.is_total}".lower()
+                self.fail(f"a comparator replaces keys, descending and total_order: expected none of them beside it, {found}")
             pairs = [element for value in self.inputs for element in (element_of(value), element_of(value))]
             self.scalar_code(self.comparator, "comparator", pairs, [i1])
 

@@ -256,7 +256,8 @@ class Whole(IRDLOperation):
             raise VerifyException(f"{self.name}: expected one input and one output, got {len(self.inputs)} and {len(self.outputs)}")
         expected = [type_ for type_ in self.outputs.types if isinstance(type_, TensorType)]
         if list(self.res.types) != expected:
-            raise VerifyException(f"{self.name}: results must be the types of the tensor outputs")
+            wanted, found = (", ".join(map(str, types)) or "none" for types in (expected, self.res.types))
+            raise VerifyException(f"{self.name}: results must be the types of the tensor outputs, {wanted}, found {found}")
 
     def print(self, printer: Printer) -> None:
         _print_group(printer, "ins", self.inputs)

@@ -69,14 +69,18 @@ class ParallelOp(IRDLOperation):
 
     def verify_(self) -> None:
         rank = len(self.lowerBound)
-        if not rank == len(self.upperBound) == len(self.step) == len(self.body.block.args):
-            raise VerifyException(f"{self.name}: lower bounds, upper bounds, steps and indices must be equally many")
+        others = len(self.upperBound), len(self.step), len(self.body.block.args)
+        if others != (rank, rank, rank):
+            found = f"found {rank}, {others[0]}, {others[1]} and {others[2]}"
+            raise VerifyException(f"{self.name}: lower bounds, upper bounds, steps and indices must be equally many, {found}")
         reduce = self.body.block.last_op
         if not isinstance(reduce, ReduceOp):
-            raise VerifyException(f"{self.name}: body must end in scf.reduce")
-        types = [value.type for value in self.initVals]
-        if types != [value.type for value in reduce.args] or types != [value.type for value in self.res]:
-            raise VerifyException(f"{self.name}: initial values, operands of scf.reduce and results must have the same types")
+            raise VerifyException(f"{self.name}: body must end in scf.reduce, found {reduce.name if reduce is not None else 'nothing'}")
+        types = [[value.type for value in values] for values in (self.initVals, reduce.args, self.res)]
+        if not types[0] == types[1] == types[2]:
+            initial, reduced, results = (f"({', '.join(map(str, row))})" for row in types)
+            what = "initial values, operands of scf.reduce and results must have the same types"
+            raise VerifyException(f"{self.name}: {what}, found {initial}, {reduced} and {results}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" (")
@@ -153,8 +157,10 @@ class ReduceOp(IRDLOperation):
         if len(self.args) != len(self.reductions):
             raise VerifyException(f"{self.name}: {len(self.args)} operands and {len(self.reductions)} regions")
         for value, region in zip(self.args, self.reductions):
-            if [argument.type for argument in region.block.args] != [value.type, value.type]:
-                raise VerifyException(f"{self.name}: a region must take two values of type {value.type}")
+            found = [argument.type for argument in region.block.args]
+            if found != [value.type, value.type]:
+                taken = ", ".join(map(str, found))
+                raise VerifyException(f"{self.name}: a region must take two values of type {value.type}, found ({taken})")
 
     def print(self, printer: Printer) -> None:
         if self.args:

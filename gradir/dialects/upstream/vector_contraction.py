@@ -121,6 +121,10 @@ class MultiReductionOp(IRDLOperation):
         reduced = set(self.reduction_dims.get_values())
         source = self.source.type
         assert isinstance(source, VectorType)
+        rank = source.get_num_dims()
+        for dim in reduced:
+            if not 0 <= dim < rank:
+                raise VerifyException(f"{self.name}: reduction_dims names dimension {dim}, the source has rank {rank}")
         kept = [size for dim, size in enumerate(source.get_shape()) if dim not in reduced]
         expected = VectorType(source.element_type, kept) if kept else source.element_type
         if self.dest.type != expected:
@@ -185,6 +189,10 @@ class ContractionOp(IRDLOperation):
 
     def verify_(self) -> None:
         sizes: dict[int, int] = {}
+        if len(self.indexing_maps) != len(self.operands):
+            raise VerifyException(
+                f"{self.name}: {len(self.operands)} operands need {len(self.operands)} maps, found {len(self.indexing_maps)}"
+            )
         for value, mapping in zip(self.operands, self.indexing_maps, strict=True):
             shape = value.type.get_shape() if isinstance(value.type, VectorType) else ()
             results = mapping.data.results
@@ -192,7 +200,7 @@ class ContractionOp(IRDLOperation):
                 raise VerifyException(f"{self.name}: map {mapping.data} has {len(results)} results for {value.type}")
             for expr, size in zip(results, shape, strict=True):
                 if not isinstance(expr, AffineDimExpr):
-                    raise VerifyException(f"{self.name}: map {mapping.data} must be a projected permutation")
+                    raise VerifyException(f"{self.name}: map {mapping.data} must be a projected permutation, found {expr}")
                 if sizes.setdefault(expr.position, size) != size:
                     raise VerifyException(f"{self.name}: loop {expr.position} has {sizes[expr.position]} and {size} steps")
         if self.result.type != self.acc.type:

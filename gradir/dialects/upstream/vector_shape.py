@@ -172,6 +172,10 @@ class ExtractStridedSliceOp(IRDLOperation):
 
     def verify_(self) -> None:
         shape, sizes = _vector(self.source.type).get_shape(), int_list(self.sizes)
+        counts = len(self.offsets), len(sizes), len(self.strides)
+        if len(set(counts)) > 1 or len(sizes) > len(shape):
+            found = f"found {counts[0]}, {counts[1]} and {counts[2]}"
+            raise VerifyException(f"{self.name}: offsets, sizes and strides must be equally many, at most {len(shape)}, {found}")
         expected = [*sizes, *shape[len(sizes) :]]
         if list(self.result.type.get_shape()) != expected:
             raise VerifyException(f"{self.name}: result shape must be {expected}, got {self.result.type}")
@@ -211,6 +215,8 @@ class InsertStridedSliceOp(IRDLOperation):
         assert isinstance(dest, VectorType) and isinstance(self.source.type, VectorType)
         shape, source = dest.get_shape(), self.source.type.get_shape()
         sizes = [1] * (len(shape) - len(source)) + list(source)
+        if len(self.offsets) != len(sizes):
+            raise VerifyException(f"{self.name}: expected {len(sizes)} offsets for {dest}, got {len(self.offsets)}")
         for dim, (offset, size) in enumerate(zip(int_list(self.offsets), sizes, strict=True)):
             if offset < 0 or offset + size > shape[dim]:
                 raise VerifyException(f"{self.name}: elements {offset} to {offset + size} of dim {dim} exceed {dest}")
