@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.cf import BranchOp
+
 from gradir.dialects.registry import make_context
+from gradir.ir.diagnostics import Engine
+from gradir.ir.text import parse_module
+from gradir.ir.verifier import verify
 from gradir.tools.opt import _chunks
 from gradir.tools.session import Input, Session, Settings
 from gradir.tools.timing import Timer
@@ -37,8 +44,8 @@ UNREACHABLE: dict[str, str] = {
     "{}: body must end in scf.reduce, found {}": "xDSL's check of terminators comes first: tests/filecheck/invalid/scf_parallel_terminator.mlir",
     "{} must end in scf.yield, found {}": "as above: tests/filecheck/invalid/scf_region_terminator.mlir",
     "{} must be one block, found {}": "xDSL's check of regions comes first: tests/filecheck/invalid/scf_region_blocks.mlir",
-    "branches to a block of another region": "a text names blocks of its own region: see tests/ir",
-    "operand #{} is defined by an op or block that is not in the module": "a text holds all its ops: see tests/ir",
+    "branches to a block of another region": "a text names blocks of its own region: see the test below",
+    "operand #{} is defined by an op or block that is not in the module": "a text holds all its ops: see the test below",
     "crashed its own verifier: {}: {}": "a bug of an op: see tests/fuzz/test_random_ir.py",
 }
 """Rules that no text can break -> why."""
@@ -148,3 +155,25 @@ def _shows_a_value(rule: Rule) -> bool:
 
 def test_there_are_sixty_invalid_files() -> None:
     assert len(list((LIT / "invalid").glob("*.mlir"))) >= 60
+
+
+def verify_messages(module: ModuleOp) -> list[str]:
+    engine = Engine()
+    verify(module, engine)
+    return [diagnostic.message for diagnostic in engine.errors]
+
+
+def test_what_only_ir_in_memory_can_get_wrong() -> None:
+    module = parse_module("func.func @f(%x: i32) { %0 = arith.addi %x, %x : i32 return }\nfunc.func @g(%x: i32) { return }")
+    first, second = (op.regions[0].block for op in module.body.block.ops)
+    assert first.first_op is not None and second.first_op is not None
+    elsewhere = ConstantOp.from_int_and_width(1, 32)
+    first.first_op.operands = [elsewhere.results[0], first.args[0]]
+    assert "'arith.addi' op operand #0 is defined by an op or block that is not in the module" in verify_messages(module)
+
+    module = parse_module("func.func @f() { return }\nfunc.func @g() { return }")
+    first, second = (op.regions[0].block for op in module.body.block.ops)
+    assert first.last_op is not None
+    first.insert_op_before(BranchOp(second), first.last_op)
+    first.last_op.detach()
+    assert "'cf.br' op branches to a block of another region" in verify_messages(module)
