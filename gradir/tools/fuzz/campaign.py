@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gradir.driver.lower import lower
 from gradir.errors import GradirError
 from gradir.ir.text import print_module
 from gradir.tools.fuzz import damage_ops, damage_text
@@ -75,14 +76,23 @@ _texts: dict[tuple[int, int], str] = {}
 
 
 def _corpus(first: int, number: int) -> str:
-    """A program of the corpus of the seeds from `first`: a random program, or a sample as it is."""
+    """A program of the corpus of the seeds from `first`: a random one, a sample as it is, or one of them at a lower level."""
     if (first, number) not in _texts:
-        if number % 2:
+        if number % 4 == 3:
+            _texts[first, number] = _lowered(_corpus(first, number - 1 - number % 8 // 4), ("structured", "buffers", "loops")[number % 3])
+        elif number % 2:
             rows = templates_of(ops()[(first // 1000 * 37 + number * 7919) % len(ops())])
             _texts[first, number] = print_module(rows[(first // 1000 + number) % len(rows)].module) if rows else ""
         if not _texts.get((first, number)):
             _texts[first, number] = random_program(first + number, steps=3)
     return _texts[first, number]
+
+
+def _lowered(text: str, stage: str) -> str:
+    try:
+        return print_module(lower(text, target="cpu", last=stage))
+    except GradirError:
+        return text
 
 
 def run(
