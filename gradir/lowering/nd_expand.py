@@ -11,6 +11,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from gradir.dialects.ad import StopGradientOp
 from gradir.dialects.nd.composite import Composite
 from gradir.dialects.nd.effects import PrintOp
+from gradir.dialects.nd.elementwise import ConvertOp
+from gradir.dialects.nd.saturation import saturated
 from gradir.dialects.target import TargetAttr, target_of
 from gradir.dialects.target.implementations import choose, implemented_ops
 from gradir.ir.builder import Builder
@@ -41,6 +43,8 @@ class NdExpand(Pass):
                 replace(inner, [inner.operand])
             elif isinstance(inner, Composite | PrintOp) and inner.name not in self.keep:
                 expand(inner, self.keep)
+            elif isinstance(inner, ConvertOp) and inner.saturates:
+                expand_saturation(inner)
             elif inner.name in rows:
                 choose_implementation(inner, target)
 
@@ -63,6 +67,17 @@ def expand(op: Composite | PrintOp, keep: Sequence[str] = ()) -> None:
     replace(op, results)
     for part in inner:
         expand(part, keep)
+
+
+def expand_saturation(op: ConvertOp) -> None:
+    """A clamp and a cast in place of a saturating cast."""
+    parts = Block()
+    result = saturated(op, Builder(parts, op.location), op.operand)
+    assert op.parent is not None, "ops stand in functions"
+    for part in list(parts.ops):
+        part.detach()
+        op.parent.insert_op_before(part, op)
+    replace(op, [result])
 
 
 def choose_implementation(op: Operation, target: TargetAttr) -> None:

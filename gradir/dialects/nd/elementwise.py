@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -17,6 +17,7 @@ from gradir.dialects.nd.base import TENSOR, NdOp, new
 from gradir.dialects.nd.checks import check_element, check_same_types, check_shape
 from gradir.dialects.nd.comparison import ClampOp, CompareOp, SelectOp
 from gradir.dialects.nd.complex import check_parts, parse_parts, print_parts
+from gradir.dialects.text import Clause, flag_attr
 from gradir.dialects.types import element_of, real_of, shape_of, tensor
 
 
@@ -223,6 +224,7 @@ class ConvertOp(NdOp):
     """`result = x in the element type of the result`.
 
     To float: one rounding, nearest even. Float to integer: truncate, then saturate, NaN is 0. Integer to integer: wraps. To i1: `x != 0`.
+    `saturate`, to a float: what is beyond its largest number becomes that number, infinities too; NaN stays NaN.
     From complex to anything else: the real part; to complex: the imaginary part of what was real is 0.
     StableHLO: convert. ONNX: Cast.
     """
@@ -230,19 +232,36 @@ class ConvertOp(NdOp):
     name = "nd.convert"
     FAMILY: ClassVar[str] = "elementwise"
     TYPES: ClassVar[str] = "map"
+    CLAUSES: ClassVar[tuple[Clause, ...]] = (Clause("saturate", "saturate", "flag", optional=True),)
 
     operand = operand_def(TENSOR)
+    saturate = opt_prop_def(IntegerAttr.constr(type=i1))
     result = result_def(TENSOR)
 
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        op = super().parse(parser)
+        if not op.saturates:  # left out where it does not hold
+            del op.properties["saturate"]
+        return op
+
+    @property
+    def saturates(self) -> bool:
+        """Whether overflow gives the largest finite number."""
+        return "saturate" in self.properties and bool(self.number("saturate"))
+
     def verify_(self) -> None:
+        if self.saturates:
+            check_element(self, "a saturating result", self.result, "float")
+            check_element(self, "operand", self.operand, "ordered")
         check_element(self, "operand", self.operand, "any")
         check_element(self, "result", self.result, "any")
         check_shape(self, shape_of(self.operand), self.result)
 
     @classmethod
-    def make(cls, operand: SSAValue, element: Attribute) -> Self:
+    def make(cls, operand: SSAValue, element: Attribute, *, saturate: bool = False) -> Self:
         """The operand's values in that element type."""
-        return new(cls, (operand,), tensor(element, shape_of(operand)))
+        return new(cls, (operand,), tensor(element, shape_of(operand)), {"saturate": flag_attr(True)} if saturate else {})
 
 
 class Binary(NdOp):

@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType, i1
 
 from gradir.dialects import nd
+from gradir.dialects.text import flag_attr
 from gradir.dialects.types import element_type, i64_array, shape_of, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
@@ -74,13 +75,15 @@ def supported_dtype(dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def astype(x: Any, dtype: Any) -> Array:
-    """Elements converted; docs/numerics.md "Types and rounding" says how."""
+def astype(x: Any, dtype: Any, *, saturate: bool = False) -> Array:
+    """Elements converted; docs/numerics.md "Types and rounding" says how. `saturate`: to a float, overflow gives its largest number."""
     x = as_array(x)
     elem = element_type(supported_dtype(dtype))
     if elem == i1 and promotion.is_complex(x.dtype):
         return OPERATORS["not_equal"](x, 0)  # nd.convert looks at the real part
-    return x if elem == x.type.element_type else apply(nd.ConvertOp, [x], tensor(elem, shape_of(x.type)))
+    more = {"saturate": flag_attr(True)} if saturate else {}
+    same = elem == x.type.element_type and not saturate
+    return x if same else apply(nd.ConvertOp, [x], tensor(elem, shape_of(x.type)), **more)
 
 
 def broadcast_to(x: Array, shape: tuple[Any, ...]) -> Array:

@@ -70,13 +70,13 @@ def not_of_equality(op: Any, folder: Folder) -> Values:
 
 def convert_nothing(op: Any, _: Folder) -> Values:
     """convert x : t -> t  ->  x."""
-    return [op.operand] if op.operand.type == op.result.type else None
+    return [op.operand] if op.operand.type == op.result.type and not op.saturates else None
 
 
 def convert_there_and_back(op: Any, _: Folder) -> Values:
     """convert (convert x : s -> wide) : wide -> s  ->  x, where wide holds every value of s."""
     inner = _produced(op.operand, el.ConvertOp)
-    if not inner or inner.operand.type != op.result.type:
+    if not inner or inner.operand.type != op.result.type or inner.saturates or op.saturates:
         return None
     return [inner.operand] if _holds(element_of(inner.result), element_of(op.result)) else None
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradir.dialects.nd.meaning.rounding import F32, F64, Array, convert, from_f64, in_f32, in_f64, is_float, is_inexact
+from gradir.dialects.nd.saturation import LARGEST
 from gradir.dialects.types import element_of, numpy_dtype
 
 _ERF = np.frompyfunc(scalar_erf, 1, 1)
@@ -76,7 +77,15 @@ def invert(op: Any, x: Array) -> Array:
 
 
 def convert_op(op: Any, x: Array) -> Array:
-    return convert(x, numpy_dtype(element_of(op.result)))
+    dtype = numpy_dtype(element_of(op.result))
+    if not op.saturates:
+        return convert(x, dtype)
+    most = LARGEST[type(element_of(op.result))]
+    if is_float(x.dtype):
+        wide = x.astype(F64)
+        return convert(np.where(np.abs(wide) > most, np.copysign(most, wide), wide), dtype)
+    limits = (0, 1) if x.dtype == np.bool_ else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+    return convert(np.clip(x, max(limits[0], -int(most)), min(limits[1], int(most))).astype(x.dtype), dtype)
 
 
 # binary

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gradir.dialects import nd
+from gradir.dialects.nd.saturation import saturated
 from gradir.dialects.types import element_of, is_float
 from gradir.frontends.stablehlo import elementwise as importer
-from gradir.frontends.stablehlo.export.composites import expands
+from gradir.frontends.stablehlo.export.composites import by_ops, expands
 from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, kind_of
 
 PREFERRED = {"nd.tan": "stablehlo.tan"}
@@ -34,8 +35,13 @@ def _classify(name: str) -> ExportRule:
     return lambda w, op, operands: [w.one(name, operands, kind_of(op.result.type))]
 
 
+_SATURATING = expands(by_ops(lambda op, builder, operands: [saturated(op, builder, operands[0])]))
+
+
 def convert(w: Writer, op: nd.ConvertOp, operands: Values) -> Values:
-    """A cast."""
+    """A cast; one that saturates keeps its name."""
+    if op.saturates:
+        return _SATURATING(w, op, operands)
     return [w.convert(operands[0], element_of(op.result))]
 
 
