@@ -18,8 +18,8 @@ OPERATOR: dict[str, Code] = {
     ),
     "OP021": operator(
         "no meaning on complex numbers",
-        meaning="`split-complex` cannot write the op in real ones: it is not defined on complex numbers, or not with run-time sizes.",
-        cause="an op of a plugin without a rule, or a product over a dimension whose size only the run knows.",
+        meaning="`split-complex` cannot write the op in real ones: it is not defined on complex numbers, or has no rule there.",
+        cause="an op of a plugin without a rule, or a complex scalar outside of a tensor.",
         next_step="compute with the real and the imaginary part (`nd.real`, `nd.imag`), or use an absolute value.",
     ),
     "OP040": operator(

@@ -25,7 +25,7 @@ MOVES: frozenset[type[Operation]] = frozenset(
     (
         *(nd.ReshapeOp, nd.TransposeOp, nd.BroadcastOp, nd.SliceOp, nd.PadOp, nd.ConcatenateOp, nd.ReverseOp, nd.GatherOp),
         *(nd.DynamicSliceOp, nd.DynamicUpdateSliceOp, nd.IndexAtOp, nd.UpdateAtOp, nd.SelectOp, nd.EmptyOp, nd.GatherGeneralOp),
-        *(nd.OptimizationBarrierOp, nd.CustomCallOp, nd.BitcastConvertOp),
+        *(nd.OptimizationBarrierOp, nd.CustomCallOp, nd.BitcastConvertOp, nd.DimOp),
     )
 )
 """They move or reinterpret elements, whatever their type."""

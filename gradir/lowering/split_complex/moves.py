@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.lowering.split_complex.parts import Rule, partwise
+from gradir.lowering.split_complex.parts import Parts, Rule, partwise
+
+
+def split_dim(parts: Parts, op: nd.DimOp) -> Sequence[SSAValue]:
+    """Both parts have the shape."""
+    return [parts.again(op, 0)]
+
 
 RULES: dict[type[Operation], Rule] = dict.fromkeys(
     (
@@ -24,4 +32,4 @@ RULES: dict[type[Operation], Rule] = dict.fromkeys(
         nd.UpdateAtOp,
     ),
     partwise,
-)
+) | {nd.DimOp: split_dim}

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import TensorType, f32, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.nd.expansion import Expansion, Value
+from gradir.dialects.text import INDEX
 from gradir.dialects.types import element_of, is_complex, real_of, shape_of, tensor
+from gradir.dialects.upstream import arith
 from gradir.ir.builder import Builder
 
 Pair: TypeAlias = tuple[SSAValue, SSAValue]
@@ -128,11 +130,10 @@ class Parts(Expansion):
         either = self.either(self.is_infinite(x), self.is_infinite(y))
         return self.choose(either, float("inf"), self.mul(large, factor))
 
-    def integers(self, like: SSAValue, dim: int) -> SSAValue:
-        """Positions along `dim`, in a tensor like `like`."""
-        shape = shape_of(like)
-        wide = i64 if any(not isinstance(n, int) or n >= 1 << 31 for n in shape) else i32
-        return self.emit(nd.IotaOp.make(tensor(wide, shape), dim, self.sizes(shape)))
+
+def index_constant(parts: Parts, value: int) -> SSAValue:
+    """A number of type index."""
+    return parts.builder(arith.ConstantOp, (), (INDEX,), {"value": IntegerAttr(value, INDEX)})
 
 
 def partwise(parts: Parts, op: Operation) -> Sequence[Pair]:

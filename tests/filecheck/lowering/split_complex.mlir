@@ -135,3 +135,21 @@ func.func @named(%z: tensor<?x3xcomplex<f32>, ["b", ""]>) -> tensor<?x3xcomplex<
   %r = nd.exp %z : tensor<?x3xcomplex<f32>, ["b", ""]>
   return %r : tensor<?x3xcomplex<f32>, ["b", ""]>
 }
+
+// A product over a run-time size is a loop, over a static one log2(n) products of halves.
+// CHECK-LABEL: func.func @product(
+// CHECK-COUNT-3: nd.mul {{.*}} : tensor<1x?xf32, ["", "n"]>
+// CHECK:         scf.for {{.*}} -> (tensor<f32>, tensor<f32>) {
+// CHECK:           nd.index_at
+// CHECK:           scf.yield
+func.func @product(%z: tensor<?x2xcomplex<f32>, ["n", ""]>) -> tensor<complex<f32>> {
+  %r = nd.reduce_prod %z dims [0, 1] : tensor<?x2xcomplex<f32>, ["n", ""]> -> tensor<complex<f32>>
+  return %r : tensor<complex<f32>>
+}
+
+// CHECK-LABEL: func.func @prefixes(
+// CHECK:         scf.for {{.*}} -> (tensor<f32>, tensor<f32>, tensor<?xf32, ["n"]>, tensor<?xf32, ["n"]>) {
+func.func @prefixes(%z: tensor<?xcomplex<f32>, ["n"]>) -> tensor<?xcomplex<f32>, ["n"]> {
+  %r = nd.cumprod %z dim 0 reverse : tensor<?xcomplex<f32>, ["n"]>
+  return %r : tensor<?xcomplex<f32>, ["n"]>
+}

@@ -1,13 +1,5 @@
 // RUN: gradir-opt %s -p split-complex --split-input-file --verify-diagnostics
 
-func.func @run_time_product(%z: tensor<?xcomplex<f32>, ["n"]>) -> tensor<complex<f32>> {
-  // expected-error@+1 {{nd.reduce_prod: a product of complex numbers over a dimension of run-time size}}
-  %r = nd.reduce_prod %z dims [0] : tensor<?xcomplex<f32>, ["n"]> -> tensor<complex<f32>>
-  return %r : tensor<complex<f32>>
-}
-
-// -----
-
 func.func @no_rule(%z: tensor<4xcomplex<f32>>) -> tensor<complex<f32>> {
   %0 = arith.constant 0 : index
   // expected-error@+1 {{tensor.extract: has no meaning on complex numbers}}
