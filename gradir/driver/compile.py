@@ -17,7 +17,7 @@ from gradir.dialects.target.implementations import calls_libraries, library_vers
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import collector_paused, read, run_passes
-from gradir.driver.pipelines import ROAD, OptionValue
+from gradir.driver.pipelines import ROAD, OptionValue, Request
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
 from gradir.driver.signatures import arena_bytes, library_of, signature_of
@@ -100,6 +100,7 @@ def _build(
     """Manifest and objects of a module, which is consumed."""
     if entry is not None:
         _keep_entry(module, entry)
+    run_passes(module, [Request("name-sizes")], report)  # the manifest names the sizes of results
     specs = [signature_of(function) for function in public_functions(module)]
     if not specs:
         raise _no_functions()

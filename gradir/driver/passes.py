@@ -19,6 +19,7 @@ PassRow = tuple["str | type[Pass]", str]
 
 PASSES: dict[str, PassRow] = {
     "set-target": ("gradir.lowering.set_target:SetTarget", "write the description of the machine to compile for on the module"),
+    "name-sizes": ("gradir.lowering.name_sizes:NameSizes", "sizes without a name get one; sizes of results follow"),
     "inline": ("gradir.lowering.inline:Inline", "replace calls of private functions by their bodies"),
     "canonicalize": ("gradir.lowering.canonicalize:Canonicalize", "fold constants and apply the local identities of every op"),
     "cse": ("gradir.lowering.cse:Cse", "merge ops that compute the same value"),

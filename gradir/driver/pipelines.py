@@ -39,6 +39,7 @@ class Step:
 
 BEFORE_AD: tuple[Step, ...] = (
     Step("tensor", "set-target", 1, 1, "layout, expansion, fusion and schedules ask the target; written once"),
+    Step("tensor", "name-sizes", 1, 1, "every later pass compares sizes by their names"),
     Step("tensor", "inline", 1, 1, "no fusion and no simplification crosses a call"),
     Step("tensor", "canonicalize", 1, 1, "before AD: less to differentiate"),
     Step("tensor", "nd-simplify", 1, 1, "before AD: less to differentiate"),
@@ -49,6 +50,7 @@ BEFORE_AD: tuple[Step, ...] = (
 
 ROAD: tuple[Step, ...] = (
     Step("tensor", "set-target", 1, 1, "layout, expansion, fusion and schedules ask the target; written once"),
+    Step("tensor", "name-sizes", 1, 1, "every later pass compares sizes by their names"),
     Step("tensor", "inline", 1, 1, "generated derivatives meet their callers: no fusion crosses a call"),
     Step("tensor", "symbol-dce", 1, 1, "inlined functions would be lowered for nobody"),
     Step("tensor", "nd-expand", 1, 1, "composites kept their identity until AD and the target had the chance to take them whole"),
@@ -75,6 +77,8 @@ SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce"})
 MUST_PRECEDE: tuple[tuple[str, str, str], ...] = (
     ("set-target", "nd-expand", "a target may take a composite whole"),
     ("differentiate", "nd-expand", "derivatives of composites are written on the composite"),
+    ("name-sizes", "differentiate", "a derivative fills tensors of the sizes that types name"),
+    ("name-sizes", "convert-nd-to-linalg", "temporaries are allocated by the names of their sizes"),
     ("inline", "differentiate", "AD of a callee that is inlined anyway would be thrown away"),
     ("inline", "symbol-dce", "only inlining makes functions unreachable"),
     ("inline", "fuse", "no fusion crosses a call"),

@@ -65,7 +65,7 @@ def remaining(module: Operation, options: dict[str, OptionValue] | None = None, 
 
 
 def _steps_left(level: int, facts: Facts) -> Sequence[Step]:
-    first = {1: "inline", 2: "fuse", 3: "plan-memory", 4: "expand-math"}[level]
+    first = {1: "name-sizes", 2: "fuse", 3: "plan-memory", 4: "expand-math"}[level]
     if level == 2 and "gradir.group" in facts.marks:
         first = "outline-kernels"
     if level == 2 and "gradir.kernel" in facts.marks:

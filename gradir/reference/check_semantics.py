@@ -94,6 +94,8 @@ class SemanticsChecker:
                     return
                 if error.code == "RT020":
                     continue  # an assertion of the program refuses these inputs
+                if error.code == "OP111" and has_run_time_sizes(function):
+                    continue  # sizes that do not fit together: so do these
                 if has_run_time_sizes(function) and any(0 in array.shape for array in inputs):
                     continue  # this program refuses empty tensors: not a mistake of a pass
                 raise

@@ -39,12 +39,18 @@ _MOVES: dict[str, tuple[int, ...]] = {
 }
 """Ops that only move elements, and the operands that hold them (empty: all)."""
 
+ALIKE = ("elementwise", "mathematics", "bits", "special")
+"""Families whose operands have one shape; numpy would stretch a run-time size 1."""
+
 _OPERATORS = [kind for kind in nd.Nd.operations if hasattr(kind, "evaluate")]
 
 
 def _plain(machine: Machine, op: Any, *values: Value) -> Value:
     if op.name in _MOVES and any(isinstance(value, Partial) for value in values):
         return _moved(machine, op, *values)
+    if getattr(op, "FAMILY", "") in ALIKE and len({np.shape(value) for value in values if np.ndim(value)}) > 1:
+        shapes = " and ".join(str(list(np.shape(value))) for value in values)
+        machine.fail(op, "OP111", "operands have different shapes when it runs", expected="one shape", found=shapes)
     with np.errstate(all="ignore"):
         result = _evaluate(machine, op, *(whole(machine, op, value) for value in values))
     results = tuple(result) if isinstance(result, tuple | list) else (np.asarray(result),)

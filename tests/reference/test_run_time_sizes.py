@@ -93,3 +93,10 @@ def test_two_sizes_for_one_name() -> None:
     module = parse_module(f"func.func @f(%x: {B}, %y: {B}) {{ return }}")
     with pytest.raises(GradirError, match="the size 'b' has two values"):
         run(module, "f", [np.zeros(2, np.float32), np.zeros(3, np.float32)])
+
+
+def test_operands_of_one_shape_are_not_stretched() -> None:
+    module = parse_module("func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) { %0 = nd.add %x, %y : tensor<?xf32>\n return }")
+    with pytest.raises(GradirError, match="operands have different shapes") as caught:
+        run(module, "f", [np.zeros(1, np.float32), np.zeros(3, np.float32)])
+    assert (caught.value.code, caught.value.found) == ("OP111", "[1] and [3]")
