@@ -143,7 +143,7 @@ class Noise:
         axes = tuple(range(max(0, x.ndim - 2), x.ndim))
         size = np.where(np.isfinite(x), np.abs(x), 0.0)
         reach = max(x.shape[-2:], default=1) ** 0.5 + 2
-        parts = np.empty(0, x.dtype).real.dtype
+        parts = np.real(np.empty(0, x.dtype)).dtype
         scale = size.max(axis=axes, keepdims=True) * unit(parts) * reach
         move = self.rng.uniform(-1.0, 1.0, x.shape) * scale
         if x.dtype.kind == "c":
@@ -193,7 +193,7 @@ def complex_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Arra
     if op.name in _SUMS:
         magnitudes = [np.abs(array).astype(array.dtype) if array.dtype.kind == "c" else array for array in arrays]
         evaluate = getattr(op, "evaluate")  # noqa: B009  ops of level 1 alone have complex elements
-        total = np.asarray(evaluate(*magnitudes)).real.astype(np.float64)
+        total = np.real(np.asarray(evaluate(*magnitudes))).astype(np.float64)
         bound = 2 * max(1, _terms(op, arrays, result)) * unit(result.real.dtype) * total
         return np.stack([bound, bound], axis=-1) + spacing(result)
     if op.name in ("nd.reduce_prod", "nd.cumprod", "nd.scatter_general"):

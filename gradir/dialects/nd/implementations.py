@@ -62,6 +62,10 @@ def _triangular(op: Any) -> dict[str, Any]:
     return {**flags, "unit": op.flag("unit_diagonal"), "transpose": op.transposition}
 
 
+def _nothing(_op: Any) -> dict[str, Any]:
+    return {}
+
+
 def _lower(op: Any) -> dict[str, Any]:
     return {"lower": op.flag("lower")}
 
@@ -73,7 +77,7 @@ def _full(op: Any) -> dict[str, Any]:
 for _op, _callee, _settings in (
     ("nd.cholesky", "lapack.potrf", _lower),
     ("nd.triangular_solve", "lapack.trsm", _triangular),
-    ("nd.lu", "lapack.getrf", lambda _op: {}),
+    ("nd.lu", "lapack.getrf", _nothing),
 ):
     implement(Implementation(_op, "loops", "template", "any", REAL, cost=_cost_of_loops))
     implement(Implementation(_op, "lapack", "library", "cpu", ALL, refuses=_without_openblas, expand=by_name(_callee, _settings)))

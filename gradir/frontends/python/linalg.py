@@ -24,6 +24,7 @@ from gradir.frontends.python.elementwise import (
     logical_and,
     multiply,
     not_equal,
+    power,
     sqrt,
     stop_gradient,
     where,
@@ -192,7 +193,7 @@ def _vector_norm(size: Array, ord: Any, axis: int, keepdims: bool) -> Array:
     if ord == 1:
         return total(size, axis=axis, keepdims=keepdims)
     if isinstance(ord, int | float):
-        return total(size**ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
+        return power(total(power(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
     raise _bad_order(ord, "a number, inf or -inf for vectors")
 
 

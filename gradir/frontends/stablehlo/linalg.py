@@ -57,7 +57,7 @@ def triangular_solve(conversion: Conversion, op: Operation) -> Values:
 def fft(conversion: Conversion, op: Operation) -> Values:
     """The four kinds of transforms, over the last dimensions."""
     (operand,) = conversion.operands(op)
-    kind, length = _word(op, "fft_type", "FFT"), numbers(op, "fft_length") or ()
+    kind, length = _word(op, "fft_type", "FFT"), list(numbers(op, "fft_length") or ())
     dims = len(length)
     if kind == "IRFFT":
         return [conversion.emit(nd.IrfftOp.make(operand, dims, length[-1]))]

@@ -53,7 +53,9 @@ def _cholesky(loops: LoopBuilder, a: SSAValue, out: SSAValue, n: SSAValue, place
         s = Scalars(inner.builder)
         zero = s.constant(0.0, element_of(out))
         (out,) = inner.loops([j], [out], lambda deep, i, c: [deep.store(zero, c[0], place(i[0], j))])
-        square = _minus_products(inner, inner.load(a, place(j, j)), j, lambda deep, k: (deep.load(out, place(j, k)),) * 2)
+        square = _minus_products(
+            inner, inner.load(a, place(j, j)), j, lambda deep, k: (deep.load(out, place(j, k)), deep.load(out, place(j, k)))
+        )
         good = s.i(arith.AndIOp, s.cmpf("ogt", square, zero), s.cmpf("olt", square, s.constant(float("inf"), element_of(out))))
         root = s.select(good, s.f(math.SqrtOp, square), s.constant(float("nan"), element_of(out)))
         out = inner.store(root, out, place(j, j))

@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def register(name: str, function: Any, *, into: bool = False) -> Row:
     elif (address := c_address(function)) is not None:
         row = Row(name, None, address, function)
     elif callable(function):
-        row = Row(name, function if into else writer_of(function, name))
+        row = Row(name, cast("Writer", function) if into else writer_of(function, name))
     else:
         raise _no_function(name, repr(function)[:80])
     ROWS[name] = row
@@ -116,7 +116,7 @@ def c_address(function: Any) -> int | None:
     if isinstance(function, tuple) and len(function) == 2 and all(isinstance(part, str) for part in function):
         return _symbol(*function)
     if isinstance(function, ctypes._CFuncPtr):  # pyright: ignore[reportAttributeAccessIssue]  the base class of all function pointers
-        return ctypes.cast(function, ctypes.c_void_p).value
+        return ctypes.cast(cast("Any", function), ctypes.c_void_p).value
     if type(function).__name__ == "PyCapsule":
         return _capsule(function)
     return None

@@ -28,7 +28,7 @@ _LETTER = {"f": "s", "d": "d", "F": "c", "D": "z"}
 def openblas() -> Any:
     """The library; None where the package is missing."""
     try:
-        import scipy_openblas32  # pyright: ignore[reportMissingImports]  (an optional package)
+        import scipy_openblas32
     except ImportError:
         return None
     names = (f"{scipy_openblas32.get_lib_dir()}/lib{scipy_openblas32.get_library()}{suffix}" for suffix in (".so", ".dylib", ".dll"))
@@ -146,7 +146,7 @@ def _eliminate(m: Array, pivots: Array) -> None:
     rows, columns = m.shape
     with np.errstate(all="ignore"):
         for k in range(min(rows, columns)):
-            size = np.nan_to_num(np.abs(m[k:, k].real) + np.abs(m[k:, k].imag), nan=-1.0, posinf=np.inf)
+            size = np.nan_to_num(np.abs(np.real(m[k:, k])) + np.abs(np.imag(m[k:, k])), nan=-1.0, posinf=np.inf)
             p = k + int(np.argmax(size))
             pivots[k] = p
             m[[k, p]] = m[[p, k]]

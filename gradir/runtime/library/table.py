@@ -102,7 +102,8 @@ class _View:
         if count == 0:
             made: Array = np.empty(shape, self._dtype)
         else:
-            made = np.ndarray(shape, self._dtype, (ctypes.c_char * count).from_address(words[at]))
+            memory: Any = (ctypes.c_char * count).from_address(words[at])
+            made = np.ndarray(shape, self._dtype, memory)
         return made if self._joined is None else made.view(self._joined)[..., 0]
 
 

@@ -17,15 +17,45 @@ def _row(name: str, function: Callable[..., Any]) -> None:
     define(CustomCall(f"lapack.{name}", evaluate))
 
 
-def _trsm(config: Config, a: Any, b: Any) -> Any:
+def potrf(config: Config, a: Any) -> Any:
+    """One triangle of the factor, zeros in the other."""
+    return linalg.cholesky(a, config["lower"])
+
+
+def trsm(config: Config, a: Any, b: Any) -> Any:
+    """The solution."""
     return linalg.triangular_solve(a, b, config["left"], config["lower"], config["unit"], config["transpose"])
 
 
-_row("potrf", lambda config, a: linalg.cholesky(a, config["lower"]))
-_row("trsm", _trsm)
-_row("getrf", lambda _config, a: linalg.lu(a))
-_row("geqrf", lambda _config, a: linalg.geqrf(a))
-_row("orgqr", lambda _config, a, tau: linalg.orgqr(a, tau))
-_row("qr", lambda config, a: linalg.qr(a, config["full"]))
-_row("syevd", lambda config, a: linalg.eigh(a, config["lower"]))
-_row("gesdd", lambda config, a: linalg.svd(a, config["full"]))
+def getrf(_config: Config, a: Any) -> Any:
+    """(factors, pivots, permutation)"""
+    return linalg.lu(a)
+
+
+def geqrf(_config: Config, a: Any) -> Any:
+    """(packed, tau)"""
+    return linalg.geqrf(a)
+
+
+def orgqr(_config: Config, a: Any, tau: Any) -> Any:
+    """The product of reflections."""
+    return linalg.orgqr(a, tau)
+
+
+def qr(config: Config, a: Any) -> Any:
+    """(q, r)"""
+    return linalg.qr(a, config["full"])
+
+
+def syevd(config: Config, a: Any) -> Any:
+    """(values, vectors)"""
+    return linalg.eigh(a, config["lower"])
+
+
+def gesdd(config: Config, a: Any) -> Any:
+    """(u, s, vh)"""
+    return linalg.svd(a, config["full"])
+
+
+for _function in (potrf, trsm, getrf, geqrf, orgqr, qr, syevd, gesdd):
+    _row(_function.__name__, _function)

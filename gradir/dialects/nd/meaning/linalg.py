@@ -27,7 +27,7 @@ def narrow(x: Array, like: Array) -> Array:
     """Rounded to the precision of `like`; a real result of complex input stays real."""
     dtype = like.dtype if like.dtype.kind == "c" or x.dtype.kind != "c" else np.result_type(like.dtype, np.complex64)
     if x.dtype.kind != "c" and dtype.kind == "c":
-        dtype = np.empty(0, dtype).real.dtype
+        dtype = np.real(np.empty(0, dtype)).dtype
     return x.astype(dtype)
 
 
@@ -145,7 +145,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
 
 def _pivot_size(column: Array) -> Array:
     """|re| + |im|, as LAPACK compares; NaN counts as the least."""
-    return np.nan_to_num(np.abs(column.real) + np.abs(column.imag), nan=-1.0, posinf=np.inf)
+    return np.nan_to_num(np.abs(np.real(column)) + np.abs(np.imag(column)), nan=-1.0, posinf=np.inf)
 
 
 def qr(a: Array, full: bool) -> tuple[Array, Array]:
@@ -227,13 +227,35 @@ def orgqr(a: Array, tau: Array) -> Array:
     return narrow(matrices(one, wide(a), wide(tau)[..., None, :]), a)
 
 
+def _cholesky(op: Any, a: Array) -> Array:
+    return cholesky(a, op.flag("lower"))
+
+
+def _triangular_solve(op: Any, a: Array, b: Array) -> Array:
+    return triangular_solve(a, b, op.flag("left"), op.flag("lower"), op.flag("unit_diagonal"), op.transposition)
+
+
+def _lu(_op: Any, a: Array) -> tuple[Array, Array, Array]:
+    return lu(a)
+
+
+def _qr(op: Any, a: Array) -> tuple[Array, Array]:
+    return qr(a, op.flag("full"))
+
+
+def _eigh(op: Any, a: Array) -> tuple[Array, Array]:
+    return eigh(a, op.flag("lower"))
+
+
+def _svd(op: Any, a: Array) -> tuple[Array, Array, Array]:
+    return svd(a, op.flag("full"))
+
+
 EVALUATE: Mapping[str, Callable[..., Any]] = {
-    "nd.cholesky": lambda op, a: cholesky(a, op.flag("lower")),
-    "nd.triangular_solve": lambda op, a, b: triangular_solve(
-        a, b, op.flag("left"), op.flag("lower"), op.flag("unit_diagonal"), op.transposition
-    ),
-    "nd.lu": lambda op, a: lu(a),
-    "nd.qr": lambda op, a: qr(a, op.flag("full")),
-    "nd.eigh": lambda op, a: eigh(a, op.flag("lower")),
-    "nd.svd": lambda op, a: svd(a, op.flag("full")),
+    "nd.cholesky": _cholesky,
+    "nd.triangular_solve": _triangular_solve,
+    "nd.lu": _lu,
+    "nd.qr": _qr,
+    "nd.eigh": _eigh,
+    "nd.svd": _svd,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def call(name: str, line: str, inputs: Sequence[Array], results: Sequence[str], 
     return Sample(name, text, lambda: tuple(x.copy() for x in inputs), tuple(wrt))
 
 
-def of(shape: Sequence[int], dtype: np.dtype) -> str:
+def of(shape: Sequence[int], dtype: Any) -> str:
     """A tensor type."""
     return str(tensor(element_type(np.dtype(dtype)), tuple(shape)))
 
