@@ -37,18 +37,25 @@ def run(arguments: Sequence[str]) -> int:
         for path in args.load:
             load_file(path)
         load_installed()
-        text = _read(args.file)
+        text = "" if _is_mapped(args) else _read(args.file)
     except (GradirError, OSError, UnicodeDecodeError) as error:
         return _fail(error, USAGE)
     try:
         translated = translate(text, args)
     except GradirError as error:
         return _fail(error, DIAGNOSED)
+    except (OSError, UnicodeDecodeError) as error:  # of a file that the importer reads
+        return _fail(error, USAGE)
     try:
         _write(args.output, translated)
     except OSError as error:
         return _fail(error, USAGE)
     return OK
+
+
+def _is_mapped(args: argparse.Namespace) -> bool:
+    """Whether the importer reads the file itself: one with large constants is never in memory as a whole."""
+    return args.source == STABLEHLO and args.file != "-"
 
 
 def translate(text: str, args: argparse.Namespace) -> str | bytes:
@@ -58,7 +65,7 @@ def translate(text: str, args: argparse.Namespace) -> str | bytes:
     from gradir.targets import translate as targets
 
     name = "<stdin>" if args.file == "-" else args.file
-    module = _import_stablehlo(text, name) if args.source == STABLEHLO else parse_module(text, name)
+    module = _import_stablehlo(text, args) if args.source == STABLEHLO else parse_module(text, name)
     if args.to == OURS:
         return print_module(module)
     if args.to == STABLEHLO:
@@ -68,15 +75,15 @@ def translate(text: str, args: argparse.Namespace) -> str | bytes:
     return getattr(targets, FORMATS[args.to])(lowered)
 
 
-def _import_stablehlo(text: str, name: str) -> ModuleOp:
+def _import_stablehlo(text: str, args: argparse.Namespace) -> ModuleOp:
     """The module at level 1; what was ignored goes to standard error."""
-    from gradir.frontends.stablehlo import import_text  # as above: only once the command line asks for it
+    from gradir.frontends.stablehlo import import_file, import_text  # as above: only once the command line asks for it
     from gradir.ir.diagnostics import Engine
 
     engine = Engine()
-    module = import_text(text, name, engine)
+    module = import_file(args.file, engine) if _is_mapped(args) else import_text(text, "<stdin>", engine)
     for diagnostic in engine.diagnostics[:1]:  # one remark says it for all
-        sys.stderr.write(f"{diagnostic.where or name}: {diagnostic.severity}: {diagnostic.message}\n")
+        sys.stderr.write(f"{diagnostic.where or args.file}: {diagnostic.severity}: {diagnostic.message}\n")
     return module
 
 

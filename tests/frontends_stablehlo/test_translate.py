@@ -48,6 +48,22 @@ def test_our_own_text_is_printed_as_it_was_read(tmp_path: Path, capsys: Capture)
 
 def test_what_is_missing_ends_with_1(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "model.mlir"
-    path.write_text(PROGRAM.replace("OP", "cholesky"))
+    path.write_text(PROGRAM.replace("OP", "all_gather"))
     assert translate(["--from=stablehlo", "--to=gradir", str(path)]) == 1
-    assert "[graph GR120] stablehlo.cholesky: no counterpart at level 1" in capsys.readouterr().err
+    assert "[graph GR120] stablehlo.all_gather: no counterpart at level 1" in capsys.readouterr().err
+
+
+def test_level_1_is_written_as_stablehlo(program: Path, capsys: Capture) -> None:
+    assert translate(["--from=stablehlo", "--to=stablehlo", str(program)]) == 0
+    assert "stablehlo.tanh %0 : tensor<4xf32>" in capsys.readouterr().out
+
+
+def test_gradients_are_resolved_before_they_are_written(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "ours.mlir"
+    path.write_text(
+        "func.func @loss(%x: tensor<f32>) -> tensor<f32> {\n  %y = nd.sin %x : tensor<f32>\n  return %y : tensor<f32>\n}\n"
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> {\n  %g = ad.grad @loss(%x) wrt [0] : (tensor<f32>) -> tensor<f32>\n"
+        "  return %g : tensor<f32>\n}\n"
+    )
+    assert translate(["--to=stablehlo", str(path)]) == 0
+    assert "stablehlo.cosine" in capsys.readouterr().out

@@ -143,27 +143,41 @@ class ConstantOp(NdOp):
         return new(cls, (), kind, {"value": splat_attr(value, element_of(kind))})
 
     @classmethod
-    def make(cls, array: ArrayLike, name: str = "c") -> Self:
-        """The constant that holds a copy of `array`: a splat where all elements have the same bits, a list if short, else a resource."""
+    def make(cls, array: ArrayLike, name: str = "c", *, copy: bool = True) -> Self:
+        """The constant that holds a copy of `array`: a splat where all elements have the same bits, a list if short, else a resource.
+
+        Without `copy` the resource is `array` itself, which nobody may change any more.
+        """
         import numpy as np  # lazy: text-only tools never build constants from arrays
 
         data = np.asarray(array)
         kind = tensor(element_type(data.dtype), data.shape)
-        return new(cls, (), kind, {"value": value_attr(data, kind, name)})
+        return new(cls, (), kind, {"value": value_attr(data, kind, name, copy=copy)})
 
 
-def value_attr(data: NDArray[Any], kind: TensorType[Any], name: str = "c") -> Attribute:
+def value_attr(data: NDArray[Any], kind: TensorType[Any], name: str = "c", *, copy: bool = True) -> Attribute:
     """The cheapest attribute that holds these elements exactly."""
     flat = data.reshape(-1)
-    raw, width = flat.tobytes(), flat.dtype.itemsize
-    if flat.size and raw == raw[:width] * flat.size:
+    if flat.size and _is_splat(flat):
         return splat_attr(flat[0].item(), kind.element_type)
     if 0 < flat.size <= DENSE_LIMIT and not _has_nan(flat):
         if is_complex(kind.element_type):
             return DenseIntOrFPElementsAttr.from_list(cast("Any", kind), [(x.real, x.imag) for x in map(complex, flat)])
         items = [float(x) for x in flat] if is_float(kind.element_type) else [int(x) for x in flat]
         return DenseIntOrFPElementsAttr.from_list(cast("Any", kind), items)
-    return ResourceAttr.of(data, name)
+    return ResourceAttr.of(data, name, copy=copy)
+
+
+def _is_splat(flat: NDArray[Any]) -> bool:
+    """Whether all elements have the same bits; looks at pieces, the first one small, and never at a copy of all."""
+    step, start = 16, 0
+    first = flat[:1].tobytes()
+    while start < flat.size:
+        piece = flat[start : start + step].tobytes()
+        if piece != first * (len(piece) // len(first)):
+            return False
+        start, step = start + step, 1 << 18
+    return True
 
 
 def _has_nan(flat: NDArray[Any]) -> bool:

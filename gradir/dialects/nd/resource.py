@@ -60,10 +60,16 @@ def _known(key: str) -> Resource:
     return found
 
 
+_PIECE = 1 << 18
+
+
 def content_hash(array: NDArray[Any]) -> str:
     """16 hex digits over element type, shape and bytes."""
-    head = f"{array.dtype.name}{array.shape}".encode()
-    return sha256(head + array.tobytes()).hexdigest()[:16]
+    hasher = sha256(f"{array.dtype.name}{array.shape}".encode())
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _PIECE):  # ml_dtypes have no buffer that a hash can read in place
+        hasher.update(flat[start : start + _PIECE].tobytes())
+    return hasher.hexdigest()[:16]
 
 
 @irdl_attr_definition
@@ -82,11 +88,11 @@ class ResourceAttr(Data[Resource]):
             print_resource(printer, self.data)
 
     @staticmethod
-    def of(array: NDArray[Any], name: str = "c") -> ResourceAttr:
-        """The attribute that holds a read-only copy of `array`; `name` starts its key."""
+    def of(array: NDArray[Any], name: str = "c", *, copy: bool = True) -> ResourceAttr:
+        """The attribute that holds a read-only copy of `array`, or without `copy` a view of it; `name` starts its key."""
         resource = _known(f"{name}_{content_hash(array)}")
         if resource.array is None:
-            resource.array = array.copy(order="C")
+            resource.array = array.copy(order="C") if copy or not array.flags.c_contiguous else array.view()
             resource.array.flags.writeable = False
         return ResourceAttr(resource)
 

@@ -7,6 +7,7 @@ is not in the table is still read in its generic form, and reported.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Self, cast
 
@@ -21,6 +22,7 @@ from xdsl.traits import IsTerminator
 from gradir.dialects.registry import DIALECTS, load
 from gradir.dialects.types import ints
 from gradir.frontends.stablehlo import attributes, syntax
+from gradir.frontends.stablehlo.blobs import Bytes
 from gradir.frontends.stablehlo.syntax import Form
 
 
@@ -121,10 +123,18 @@ Sdy = Dialect(
 )
 
 
-def stablehlo_context() -> Context:
+class Resources(OpAsmDialectInterface):
+    """The resources of one text: digits as xDSL keeps them, and the large ones that were taken out of the text before."""
+
+    def __init__(self, blobs: Mapping[str, Bytes]) -> None:
+        super().__init__()
+        self.blobs = blobs
+
+
+def stablehlo_context(blobs: Mapping[str, Bytes] | None = None) -> Context:
     """A context that reads what JAX prints; ops and attributes of unknown dialects (`mhlo`, `jax`, ..) are kept as they are."""
     context = Context(allow_unregistered=True)
-    context.load_dialect(Dialect("builtin", list(Builtin.operations), list(Builtin.attributes), [OpAsmDialectInterface()]))
+    context.load_dialect(Dialect("builtin", list(Builtin.operations), list(Builtin.attributes), [Resources(blobs or {})]))
     for name in DIALECTS:
         if name != "builtin":  # ours holds the resources of one text: they end with it
             context.register_dialect(name, partial(load, name))
@@ -133,8 +143,12 @@ def stablehlo_context() -> Context:
     return context
 
 
-def resource(context: Context, key: str) -> bytes | None:
+def resource(context: Context, key: str) -> bytes | Bytes | None:
     """The bytes of a resource of the text that was read with `context`: `"0x"`, four bytes of alignment, the elements."""
-    storage = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
-    spelled = storage.lookup(key) if storage is not None else None
+    storage = context.get_dialect("builtin").get_interface(Resources)
+    if storage is None:
+        return None
+    if key in storage.blobs:
+        return storage.blobs[key]
+    spelled = storage.lookup(key)
     return bytes.fromhex(spelled[10:]) if spelled else None

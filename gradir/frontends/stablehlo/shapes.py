@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr
 from xdsl.ir import Attribute, Operation
@@ -21,7 +23,10 @@ def elements(conversion: Conversion, value: Attribute | None, kind: Attribute) -
             raise UnsupportedError(f"dense_resource<{value.resource_handle.data}> has no data: the text was printed without it")
     if data is None:
         raise UnsupportedError(f"a constant that is {value}, not dense<..>")
-    return np.frombuffer(data, numpy_dtype(element_of(kind))).reshape(static_shape(kind))
+    found = np.frombuffer(data, numpy_dtype(element_of(kind)))
+    if found.size != math.prod(static_shape(kind)):
+        raise UnsupportedError(f"a constant of {found.size} elements, its type is {kind}")
+    return found.reshape(static_shape(kind))
 
 
 def constant(conversion: Conversion, op: Operation) -> Values:
@@ -31,7 +36,7 @@ def constant(conversion: Conversion, op: Operation) -> Values:
     if isinstance(value, DenseIntOrFPElementsAttr) and 0 not in static_shape(kind) and value.is_splat():
         first = np.frombuffer(value.data.data, numpy_dtype(element_of(kind)), count=1)
         return [conversion.emit(nd.ConstantOp.splat(first[0].item(), kind))]
-    made = nd.ConstantOp.make(elements(conversion, value, kind))
+    made = nd.ConstantOp.make(elements(conversion, value, kind), copy=False)
     return [conversion.emit(made)]
 
 
