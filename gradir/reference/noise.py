@@ -188,6 +188,10 @@ class Noise:
         return np.where(result == 0, 0.0, bound)
 
 
+_FOLDS = ("nd.reduce", "nd.reduce_window_general", "nd.select_and_scatter_general")
+"""Folds by a region, whose ops on complex numbers are rounded part by part below."""
+
+
 def complex_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Array | None:
     """Error bounds of both parts, in units of the absolute value: a part alone may cancel."""
     if op.name in _SUMS:
@@ -196,8 +200,8 @@ def complex_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Arra
         total = np.real(np.asarray(evaluate(*magnitudes))).astype(np.float64)
         bound = 2 * max(1, _terms(op, arrays, result)) * unit(result.real.dtype) * total
         return np.stack([bound, bound], axis=-1) + spacing(result)
-    if op.name in ("nd.reduce_prod", "nd.cumprod", "nd.scatter_general"):
-        return 4 * spacing(result) * max(1, arrays[-1].size)
+    if op.name in ("nd.reduce_prod", "nd.cumprod", "nd.scatter_general") or op.name in _FOLDS:
+        return 4 * spacing(result) * max(1, max(array.size for array in arrays))
     if op.name == "nd.cumsum":
         total = np.cumsum(np.abs(arrays[0]).astype(np.float64)).max(initial=0.0)
         return np.full((*result.shape, 2), 2 * total * unit(result.real.dtype))

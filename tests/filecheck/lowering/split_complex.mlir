@@ -153,3 +153,39 @@ func.func @prefixes(%z: tensor<?xcomplex<f32>, ["n"]>) -> tensor<?xcomplex<f32>,
   %r = nd.cumprod %z dim 0 reverse : tensor<?xcomplex<f32>, ["n"]>
   return %r : tensor<?xcomplex<f32>, ["n"]>
 }
+
+// Regions get the parts of their arguments.
+// CHECK-LABEL: func.func @fold(
+// CHECK:         nd.reduce {{%.*}}, {{%.*}} init {{%.*}}, {{%.*}} dims [1] by (%a_re: tensor<f32>, %a_im: tensor<f32>, %b_re: tensor<f32>, %b_im: tensor<f32>) {
+// CHECK:           nd.yield {{%.*}}, {{%.*}} : tensor<f32>, tensor<f32>
+func.func @fold(%z: tensor<2x3xcomplex<f32>>, %i: tensor<complex<f32>>) -> tensor<2xcomplex<f32>> {
+  %r = nd.reduce %z init %i dims [1] by (%a: tensor<complex<f32>>, %b: tensor<complex<f32>>) {
+    %c = nd.mul %a, %b : tensor<complex<f32>>
+    %d = nd.add %c, %b : tensor<complex<f32>>
+    nd.yield %d : tensor<complex<f32>>
+  } : tensor<2x3xcomplex<f32>>, tensor<complex<f32>> -> tensor<2xcomplex<f32>>
+  return %r : tensor<2xcomplex<f32>>
+}
+
+// Sorting compares the two first parts, then the two second ones.
+// CHECK-LABEL: func.func @sort(
+// CHECK:         nd.sort {{%.*}}, {{%.*}} dim 0 by (%a_re: tensor<f32>, %b_re: tensor<f32>, %a_im: tensor<f32>, %b_im: tensor<f32>) {
+// CHECK-NEXT:      [[R:%.*]] = nd.compare lt, %a_re, %b_re : tensor<f32>
+func.func @sort(%z: tensor<3xcomplex<f32>>) -> tensor<3xcomplex<f32>> {
+  %r = nd.sort %z dim 0 by (%a: tensor<complex<f32>>, %b: tensor<complex<f32>>) {
+    %x = nd.real %a : tensor<complex<f32>>
+    %y = nd.real %b : tensor<complex<f32>>
+    %c = nd.compare lt, %x, %y : tensor<f32>
+    nd.yield %c : tensor<i1>
+  } : tensor<3xcomplex<f32>>
+  return %r : tensor<3xcomplex<f32>>
+}
+
+// A library function gets pairs, and is told so.
+// CHECK-LABEL: func.func @printed(
+// CHECK:         [[P:%.*]] = nd.concatenate {{%.*}}, {{%.*}} dim 1 : tensor<2x1xf32>, tensor<2x1xf32> -> tensor<2x2xf32>
+// CHECK:         nd.custom_call @print([[P]]) {{.*}}complex_operands = array<i64: 0>{{.*}} : (tensor<2x2xf32>) -> ()
+func.func @printed(%z: tensor<2xcomplex<f32>>) {
+  nd.custom_call @print(%z) {config = {format = "{}"}, effects} : (tensor<2xcomplex<f32>>) -> ()
+  return
+}
