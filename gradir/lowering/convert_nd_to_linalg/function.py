@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from gradir import size_algebra
+from gradir.dialects.size_limits import limits_of
 from gradir.dialects.types import Dim, Shape, element_of, shape_of
-from gradir.dialects.upstream import arith, func, tensor as tensors
+from gradir.dialects.upstream import arith, cf, func, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 from gradir.ir.structure import single_block
@@ -41,6 +42,7 @@ class Lowering:
         self.nests = Nests(self.builder, self.size_of, self.index)
         self.values: dict[SSAValue, View | SSAValue] = {}
         self.sizes: dict[str, SSAValue] = {}
+        self.limits = limits_of(function)
         self._indices: dict[int, SSAValue] = {}
         self._constants: dict[Attribute, SSAValue] = {}
         self._at_entry: Operation | None = None
@@ -168,6 +170,18 @@ class Lowering:
         if size is None:
             return self.builder(tensors.DimOp, (self.tensor(value), self.index(d)), (INDEX,))
         return self.size_of(size)
+
+    def require_within(self, part: Dim, whole: Dim, what: str) -> None:
+        """The program asserts that `part` elements are within `whole`, unless the texts or the limits of names prove it."""
+        room = size_algebra.minus(whole, part)
+        if room is None or size_algebra.bounds(room, self._limits)[0] >= 0:
+            return
+        flag = self.builder(arith.CmpiOp, (self.size_of(room), self.index(0)), (i1,), {"predicate": IntegerAttr(5, i64)})
+        self.builder(cf.AssertOp, (flag,), (), {"msg": StringAttr(f"{what}: {part} does not fit in {whole}")})
+
+    def _limits(self, name: str) -> tuple[int, int]:
+        limits = self.limits.get(name)
+        return (0, size_algebra.UNLIMITED) if limits is None else (limits.min, limits.max or size_algebra.UNLIMITED)
 
     def _enter(self, old: Sequence[BlockArgument], new: Sequence[BlockArgument]) -> None:
         for before, after in zip(old, new):

@@ -142,6 +142,7 @@ def _clamped(lowering: Lowering, operand: SSAValue, starts: Sequence[SSAValue], 
                 offsets.append(min(max(known, 0), size - taken))
                 continue
         else:
+            lowering.require_within(taken, size, f"a slice of dimension {d}")
             total = lowering.size(operand, d)
             room = lowering.nests.add(lowering.nests.minus(total, taken if isinstance(taken, int) else lowering.size_of(taken)), 1)
         s = Scalars(lowering.builder, is_unsigned(element_of(start)))

@@ -58,6 +58,9 @@ def lower_reshape(lowering: Lowering, op: nd.ReshapeOp) -> View:
 @lowers(nd.SliceOp)
 def lower_slice(lowering: Lowering, op: nd.SliceOp) -> View:
     """`result[i] = operand[start + i * stride]`."""
+    for d, (size, limit) in enumerate(zip(shape_of(op.operand), op.numbers("limit"))):
+        if not isinstance(size, int) and limit >= 0:
+            lowering.require_within(limit, size, f"nd.slice of dimension {d}")
     return slice_view(
         lowering, lowering.view(op.operand), shape_of(op.operand), op.numbers("start"), shape_of(op.result), op.numbers("stride")
     )

@@ -67,7 +67,14 @@ def _dynamic_slice() -> list[Sample]:
         take("i1 by ui8", np.array([True, False, True]), [np.array(200, np.uint8)], [2]),
         take("i32 by i64", np.arange(6, dtype=np.int32), [np.array(-(2**63), np.int64)], [3]),
         take("empty", np.arange(3, dtype=np.float32), _scalars(1), [0]),
+        *(_take_run_time(f"run-time of {n}", n, at) for n, at in ((3, 1), (1, 5), (0, -1))),
     ]
+
+
+def _take_run_time(name: str, n: int, at: int) -> Sample:
+    """`n` of `n + 2` elements."""
+    line, result = "nd.dynamic_slice %0, %1 sizes [-1] : {0}, {1} -> {2}", 'tensor<?xf64, ["b"]>'
+    return case(name, line, [wave(n + 2), np.array(at, np.int32)], result, (0,), names={0: ("b+2",)})
 
 
 def _dynamic_update_slice() -> list[Sample]:
