@@ -2,7 +2,7 @@
 
 Data edges go from a producer to every op of the block that uses its result, in itself or in its regions. Anti-dependences go from a
 reader of a tensor (or of a slice of it) to the op that overwrites that tensor in place later (`tensor.insert_slice`, or a loop that
-carries it): the order of the text is right without them, but bufferization then has to copy.
+carries it): the order of the text is right without them, but bufferization then has to copy. Effects keep the order of the text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from gradir.dialects.upstream import scf, tensor
+from gradir.dialects.kernel import EFFECTS_ATTRIBUTE
+from gradir.dialects.upstream import linalg, scf, tensor
 
 ALIASES = (tensor.ExtractSliceOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp, tensor.CastOp)
 """Ops whose result lies in the memory of their first operand."""
@@ -46,12 +47,25 @@ def dependences(block: Block) -> Dependences:
         for producer in {v.owner for v in used_values(op)}:
             if isinstance(producer, Operation) and producer in found.place:
                 found.users.setdefault(producer, []).append(op)
+    effect: Operation | None = None
+    for op in ops:
+        if keeps_order(op):
+            if effect is not None:
+                found.users.setdefault(effect, []).append(op)
+            effect = op
     for writer in ops:
         for value in overwritten(writer):
             for reader in readers(value, block, writer):
                 if found.place[reader] < found.place[writer]:
                     found.overwriters.setdefault(reader, []).append(writer)
     return found
+
+
+def keeps_order(op: Operation) -> bool:
+    """Is there an effect in `op`, or in the ops in its regions: an assertion, a call that says so?"""
+    if op.name == "cf.assert" or EFFECTS_ATTRIBUTE in op.attributes:
+        return True
+    return not isinstance(op, linalg.GenericOp) and any(keeps_order(inner) for region in op.regions for inner in region.walk())
 
 
 def used_values(op: Operation) -> Iterator[SSAValue]:

@@ -135,6 +135,33 @@ def test_a_pure_call_that_nobody_reads_goes_and_one_with_effects_stays(register:
     assert count == [2]
 
 
+def test_effects_keep_their_order_where_fusion_would_change_it(register: Callable[..., None]) -> None:
+    """The first call reads a value that is fused with what comes after the second."""
+    seen: list[int] = []
+    register("mark", lambda x, k: seen.append(k), shape=lambda x, k: (), effects=True)
+
+    def f(x: Any, y: Any) -> Any:
+        a = gd.exp(x)
+        gd.custom_call("mark", a, k=1)
+        gd.custom_call("mark", y, k=2)
+        b = gd.sin(a) + y
+        gd.custom_call("mark", gd.sum(b * a, axis=1), k=3)
+
+        def body(i: Any, c: Any) -> Any:
+            gd.custom_call("mark", c, k=4)
+            return c * 2
+
+        gd.custom_call("mark", gd.fori_loop(0, 2, body, x), k=5)
+        return b
+
+    x = np.ones((4, 5), np.float32)
+    gd.jit(f)(x, x)
+    assert seen == [1, 2, 3, 4, 4, 5]
+    seen.clear()
+    gd.grad(lambda x: gd.sum(f(x, x)))(x)  # once, in the forward part
+    assert seen == [1, 2, 3, 4, 4, 5]
+
+
 def test_in_loops_and_slices(cube: None) -> None:
     y = np.arange(12, dtype=np.float32).reshape(3, 4) / 4
 

@@ -11,7 +11,7 @@ from typing import Any
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE, PARALLEL, TemplateAttr
+from gradir.dialects.kernel import EFFECTS_ATTRIBUTE, KERNEL_ATTRIBUTE, PARALLEL, TemplateAttr
 from gradir.dialects.types import i64_attr, shape_of
 from gradir.dialects.upstream import arith, func, scf, tensor as tensors
 from gradir.ir.builder import Builder, new_function
@@ -75,7 +75,9 @@ class Templates:
             self.functions.append(
                 func.FuncOp.create(properties=properties, attributes=dict(attributes), regions=[Region()], location=builder.loc)
             )
-        return builder.op(func.CallOp, (*operands, *destinations), results, {"callee": SymbolRefAttr(symbol)}).results
+        callee = {"callee": SymbolRefAttr(symbol)}
+        marks = {EFFECTS_ATTRIBUTE: attributes[EFFECTS_ATTRIBUTE]} if EFFECTS_ATTRIBUTE in attributes else {}
+        return builder.op(func.CallOp, (*operands, *destinations), results, callee, attributes=marks).results
 
     def number(self, what: str) -> int:
         """0, 1, 2, ...: numbers of `what` that no two functions of the module share."""
