@@ -178,6 +178,7 @@ NONE: dict[str, str] = {
     "nd.dim": "the exporter writes static sizes only",
     "nd.yield": "the end of a region: stablehlo.return",
     "nd.assert": "StableHLO has no assertions",
+    "nd.print": "StableHLO has no output",
     "nd.bind": "names of sizes are ours; StableHLO asks a tensor for its size",
 }
 """Op -> why StableHLO has nothing like it."""
