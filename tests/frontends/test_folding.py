@@ -192,3 +192,19 @@ def test_a_function_of_elements_reads_nothing_from_outside():
     with pytest.raises(GradirError) as caught:
         gd.jit(lambda x, y: gd.reduce(lambda a, b: a + b * y, x, 0.0))(X, np.float32(2))
     assert caught.value.code == "GR110"
+
+
+def test_updates_at_an_array_of_indices(mode: Any):
+    x, at = np.arange(8, dtype=np.float32).reshape(4, 2), np.array([1, -1, 1], np.int32)
+    new = np.array([[10, 20], [30, 40], [50, 60]], np.float32)
+    found = mode(lambda x, i, v: (x.at[i].set(v), x.at[i].add(v), x.at[i].multiply(2.0), x.at[i, :].max(5.0), x.at[i].min(v)))(x, at, new)
+    rows = [[0, 1], [2, 3], [4, 5], [6, 7]]
+    expected = [
+        [rows[0], [50, 60], rows[2], [30, 40]],
+        [rows[0], [62, 83], rows[2], [36, 47]],
+        [rows[0], [8, 12], rows[2], [12, 14]],
+        [rows[0], [5, 5], rows[2], [6, 7]],
+        rows,
+    ]
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got, want)

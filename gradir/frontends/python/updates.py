@@ -9,9 +9,10 @@ import numpy as np
 
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import add, maximum, minimum, multiply
+from gradir.frontends.python.gather_scatter import scatter
 from gradir.frontends.python.indexing import dynamic_slice, dynamic_update_slice, expand_index, scatter_add, slice_bounds, wrapped
 from gradir.frontends.python.operands import as_array, broadcast_to, is_scalar
-from gradir.frontends.python.shape import reshape
+from gradir.frontends.python.shape import expand_dims, reshape
 from gradir.frontends.python.trace import user_error
 
 
@@ -25,28 +26,50 @@ class At:
         return At(self.x, index)
 
     def set(self, value: Any) -> Array:
-        """x with x[i] replaced"""
-        return self._update(None, value)
+        """x with x[i] replaced; of an array of indices with duplicates the last one wins"""
+        return self._either("set", None, value)
 
     def add(self, value: Any) -> Array:
         """x with `value` added to x[i]; an array of indices adds to the row of each, in order"""
-        items = expand_index(self.x, self.index if isinstance(self.index, tuple) else (self.index,))
-        if items and _is_indices(items[0]) and all(item == slice(None) for item in items[1:]):
-            at = as_array(items[0])
-            return scatter_add(self.x, wrapped(at, self.x.shape[0]), broadcast_to(as_array(value), (*at.shape, *self.x.shape[1:])))
+        at = self._indices()
+        if at is not None:
+            return scatter_add(self.x, at, broadcast_to(as_array(value, self.x.dtype), (*at.shape, *self.x.shape[1:])))
         return self._update(add, value)
 
     def multiply(self, value: Any) -> Array:
         """x with x[i] multiplied"""
-        return self._update(multiply, value)
+        return self._either("mul", multiply, value)
 
     def max(self, value: Any) -> Array:
         """x with the larger of x[i] and `value`"""
-        return self._update(maximum, value)
+        return self._either("max", maximum, value)
 
     def min(self, value: Any) -> Array:
         """x with the smaller of x[i] and `value`"""
-        return self._update(minimum, value)
+        return self._either("min", minimum, value)
+
+    def _either(self, kind: str, combine: Callable[[Array, Array], Array] | None, value: Any) -> Array:
+        found = self._rows(kind, value)
+        return self._update(combine, value) if found is None else found
+
+    def _indices(self) -> Array | None:
+        """Row numbers, where the index is an array of them."""
+        items = expand_index(self.x, self.index if isinstance(self.index, tuple) else (self.index,))
+        if not items or not _is_indices(items[0]) or any(item != slice(None) for item in items[1:]):
+            return None
+        at = as_array(items[0])
+        if at.dtype.kind not in "iu":
+            raise _unsupported(f"an index of type {at.type}")
+        return wrapped(at, self.x.shape[0])
+
+    def _rows(self, kind: str, value: Any) -> Array | None:
+        """Every row that an array of indices names, one after the other; those out of range are dropped."""
+        at = self._indices()
+        if at is None:
+            return None
+        new = broadcast_to(as_array(value, self.x.dtype), (*at.shape, *self.x.shape[1:]))
+        window = range(at.ndim, at.ndim + self.x.ndim - 1)
+        return scatter(self.x, expand_dims(at, at.ndim), new, kind, window=tuple(window), inserted=(0,), map=(0,))
 
     def _update(self, combine: Callable[[Array, Array], Array] | None, value: Any) -> Array:
         x = self.x
@@ -98,9 +121,9 @@ def _unsupported(found: str) -> Exception:
     return user_error(
         "x.at[...] takes integers and slices without a step",
         code="GR104",
-        expected="integers, slices, run-time integers; one array of indices in front with `add`",
+        expected="integers, slices, run-time integers; one array of indices in front",
         found=found,
-        hint="use gradir.scatter_add for many rows, or gradir.where with a mask",
+        hint="use gradir.scatter for other places, or gradir.where with a mask",
     )
 
 
