@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from gradir.dialects.upstream.func import CallOp, FuncOp, ReturnOp
 from gradir.ir.locations import is_unknown
 from gradir.ir.passes import Pass, PassContext, error_at
+from gradir.lowering.size_names import fresh_names, rename_sizes
 
 KEEP = ("no_inline", "gradir.kernel")
 """Attributes of a function whose calls stay: asked for by hand, and outlined kernels."""
@@ -51,6 +52,7 @@ def inline_call(call: CallOp, callee: FuncOp) -> None:
     assert block is not None and body is not None
     values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.operands))
     locations: dict[LocationAttr, LocationAttr] = {}
+    names = fresh_names(call, callee)
     for op in body.ops:
         if isinstance(op, ReturnOp):
             for old, new in zip(call.results, op.operands):
@@ -62,6 +64,8 @@ def inline_call(call: CallOp, callee: FuncOp) -> None:
         copy = op.clone(values)
         for inner in copy.walk():
             inner.location = _called_from(inner.location, call.location, locations)
+        if names:
+            rename_sizes(copy, names)
         block.insert_op_before(copy, call)
     call.detach()
     call.erase()

@@ -33,11 +33,30 @@ PAD_OF_NOTHING_IN_A_LOOP = """func.func @main(%x: tensor<1xf32>) -> tensor<1xf32
   return %r : tensor<1xf32>
 }
 """
+ONE_NAME_BOUND_BY_TWO_CALLEES = """func.func private @part(%k: tensor<i64>, %x: tensor<f32>) -> tensor<f32> {
+  %i = tensor.extract %k[] : tensor<i64>
+  %n = arith.index_cast %i : i64 to index
+  nd.bind %n as "n"
+  %b = nd.broadcast %x dims [] sizes (%n) : tensor<f32> -> tensor<?xf32, ["n"]>
+  %s = nd.symbol "n"
+  %b2 = nd.broadcast %x dims [] sizes (%s) : tensor<f32> -> tensor<?xf32, ["n"]>
+  %c = nd.add %b, %b2 : tensor<?xf32, ["n"]>
+  %r = nd.reduce_sum %c dims [0] : tensor<?xf32, ["n"]> -> tensor<f32>
+  return %r : tensor<f32>
+}
+func.func @main(%x: tensor<f32>, %k: tensor<i64>, %y: tensor<?xf32, ["n"]>) -> (tensor<f32>, tensor<f32>) {
+  %one = nd.constant splat(3 : i64) : tensor<i64>
+  %a = call @part(%k, %x) : (tensor<i64>, tensor<f32>) -> tensor<f32>
+  %b = call @part(%one, %x) : (tensor<i64>, tensor<f32>) -> tensor<f32>
+  return %a, %b : tensor<f32>, tensor<f32>
+}
+"""
 
 
 @pytest.mark.parametrize(
     ("oracle", "text"),
     [
+        pytest.param("semantics", ONE_NAME_BOUND_BY_TWO_CALLEES, id="inlined bodies that bind one name met in their caller"),
         pytest.param("round-trip", SORT_WITH_LOCATIONS, id="locations of the arguments of a comparator"),
         pytest.param("semantics", PAD_OF_NOTHING_IN_A_LOOP, id="a group of loop nests without a user became a kernel without results"),
     ],

@@ -26,7 +26,7 @@ ADD = """func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3
   return %0 : tensor<2x3xf32>
 }
 """
-FIRST, COUNT = 20_000, 80
+FIRST, COUNT = 20_000, 60
 """The sample of `make test`: as many seeds as take 30 s."""
 
 

@@ -157,6 +157,7 @@ def _child(first: int, stop: int | None, seconds: float) -> Iterator[tuple[Case,
 
 def _work(first: int, stop: int | None, seconds: float, writer: int) -> None:
     """What the child does; never returns."""
+    _mute()
     code, end, seed = 0, time.monotonic() + seconds, first
     try:
         while time.monotonic() < end and (stop is None or seed < stop):
@@ -166,6 +167,13 @@ def _work(first: int, stop: int | None, seconds: float, writer: int) -> None:
         code = 1
     finally:
         os._exit(code)
+
+
+def _mute() -> None:
+    """What programs print goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
 
 
 def _answer(seed: int, writer: int) -> tuple[Case, str, str]:
@@ -228,6 +236,7 @@ def answer_apart(case: Case, text: str) -> tuple[str, str]:
     process = os.fork()
     if process == 0:
         os.close(reader)
+        _mute()
         try:
             complaint = ask(case.oracle, text, case.seed)
             outcome = "found" if complaint else "right"
