@@ -19,6 +19,7 @@ from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module, print_module
 from gradir.lowering.nd_expand import NdExpand
 from gradir.lowering.set_target import SetTarget
+from gradir.reference import run
 from gradir.runtime.library import lapack
 from tests.cpu.batches import differences, forward
 
@@ -79,6 +80,24 @@ def test_numpy_stands_in_for_the_package(op: type[nd.NdOp], monkeypatch: pytest.
     monkeypatch.setattr(lapack, "openblas", lambda: None)
     batch = forward([pinned(sample, "lapack") for sample in op.samples()])
     assert differences(batch, batch.compiled()) == []
+
+
+@pytest.mark.parametrize("package", [True, False], ids=["openblas", "numpy"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "complex<f64>"])
+def test_packed_reflections(dtype: str, package: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What JAX calls for `qr`: geqrf, then orgqr."""
+    if not package:
+        monkeypatch.setattr(lapack, "openblas", lambda: None)
+    a, t = f"tensor<2x4x3x{dtype}>", f"tensor<2x3x{dtype}>"
+    body = f"  %p, %t = nd.custom_call @lapack.geqrf(%a) : ({a}) -> ({a}, {t})\n  %q = nd.custom_call @lapack.orgqr(%p, %t) : ({a}, {t}) -> {a}\n"
+    text = f"func.func @f(%a: {a}) -> ({a}, {a}) {{\n{body}  return %p, %q : {a}, {a}\n}}\n"
+    x = np.random.default_rng(2).standard_normal((2, 4, 3))
+    given = (x + 1j * x[::-1]) if dtype.startswith("c") else x.astype(np.float32 if dtype == "f32" else np.float64)
+    packed, q = compile_module(text, cache=False)["f"](given)
+    np.testing.assert_allclose(q @ np.triu(packed[:, :3]), given, atol=1e-5)
+    np.testing.assert_allclose(q.conj().swapaxes(-1, -2) @ q, np.broadcast_to(np.eye(3), (2, 3, 3)), atol=1e-5)
+    for found, expected in zip(run(parse_module(text), "f", [given]), (packed, q)):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_a_plugin_adds_a_row(table: None) -> None:

@@ -131,7 +131,7 @@ def getrf(_config: Config, outputs: Sequence[Array], a: Array) -> None:
     for source, found, chosen, order in _matrices(a, factors, pivots[..., None], permutation[..., None]):
         found[...] = source
         rows, columns = source.shape
-        if openblas() is None:
+        if openblas() is None or not np.isfinite(source).all():  # LAPACK's pivot among NaNs is any
             _eliminate(found, chosen[:, 0])
         elif source.size:
             steps = np.empty(min(rows, columns), np.int32)

@@ -102,6 +102,7 @@ def _lu() -> tuple[Sample, ...]:
         one("f64 tall batch", wave(2, 4, 3) ** 3, (0,)),
         one("f64 wide", wave(2, 4), (0,)),
         one("f32 singular", np.array([[0, 1, 2], [0, 3, 4], [0, 5, 6]], np.float32)),
+        one("f32 special", np.array([[[1, NAN], [2, 3]], [[NAN, 1], [NAN, 2]], [[1, 2], [INF, 3]]], np.float32)),
         one("f32 ties", np.array([[1, 2], [-1, 3]], np.float32)),
         one("f32 one", np.array([[-3]], np.float32)),
         one("f32 no rows", np.zeros((0, 0), np.float32)),
