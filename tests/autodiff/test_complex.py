@@ -136,6 +136,28 @@ def test_against_jax(loss: Callable[..., Any]):
     np.testing.assert_allclose(found, gradient, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.parametrize("function", [_hermitian, _mixed, _functions, lambda xp, z: xp.cumprod(xp.conj(z) * z**2, 0) + xp.abs(z)])
+def test_forward_mode_against_jax(function: Callable[..., Any]):
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    jax.config.update("jax_enable_x64", True)
+    z, dz = numbers(5, 3, 3) * 0.6, numbers(6, 3, 3)
+    found = gd.jvp(lambda z: function(gd, z), (z,), (dz,))
+    for a, b in zip(found, jax.jvp(lambda z: function(jax.numpy, z), (z,), (dz,))):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
+def test_second_derivatives_against_jax():
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    jax.config.update("jax_enable_x64", True)
+    z = numbers(5, 3) * 0.6
+
+    def twice(xp: Any, grad: Any) -> Callable[..., Any]:
+        inner = grad(lambda z: xp.sum(xp.abs(xp.sin(z) * z) ** 2))
+        return grad(lambda z: xp.sum(xp.real(inner(z) * (1 + 2j))))
+
+    np.testing.assert_allclose(twice(gd, gd.grad)(z), twice(jax.numpy, jax.grad)(z), rtol=1e-10)
+
+
 def test_vjp_against_jax():
     jax = pytest.importorskip("jax", reason="jax is not installed")
     jax.config.update("jax_enable_x64", True)
