@@ -36,11 +36,11 @@ class Function:
 
     __slots__ = ("__weakref__", "_entry", "_fast", "_library", "_manifest", "_single", "_table", "_threads", "flat", "spec")
 
-    def __init__(self, spec: FunctionSpec, library: Library, manifest: Manifest, threads: int, table: LibraryTable) -> None:
+    def __init__(self, spec: FunctionSpec, library: Library, manifest: Manifest, threads: int, table: LibraryTable | None = None) -> None:
         self.spec = spec
         self._library = library
         self._manifest = manifest
-        self._table = table
+        self._table = table if table is not None else LibraryTable(())
         self._threads = threads
         self._entry = library.address(spec.symbol)
         self._single = len(spec.outputs) == 1

@@ -158,7 +158,7 @@ def test_overlap_is_never_passed_on(monkeypatch):
     monkeypatch.setattr(
         module,
         "invoke",
-        lambda spec, entry, threads, inputs, outputs, failed: (
+        lambda spec, entry, threads, inputs, outputs, failed, callbacks: (
             seen.append((inputs, outputs)) or real(spec, entry, threads, inputs, outputs, failed)
         ),
     )
@@ -321,8 +321,8 @@ def test_module_access():
 def test_wrapper_structs_have_the_layout_of_its_ir():
     import ctypes
 
-    assert ctypes.sizeof(Spec) == 32 and ctypes.sizeof(Plan) == 14 * 8
-    assert [name for name, _ in Plan._fields_][9:13] == ["specs", "ndarray", "new_array", "set_base"]
+    assert ctypes.sizeof(Spec) == 32 and ctypes.sizeof(Plan) == 15 * 8
+    assert [name for name, _ in Plan._fields_][9:] == ["specs", "ndarray", "new_array", "set_base", "callback", "user"]
 
 
 def test_scalar_words():
