@@ -59,7 +59,7 @@ SECTIONS = {
 }
 """Module of `gradir.frontends.python` -> heading."""
 
-MODULES = {"linalg": "Linear algebra", "fft": "Fourier transforms"}
+MODULES = {"linalg": "Linear algebra", "fft": "Fourier transforms", "random": "Random numbers"}
 """Module that users name themselves, `gd.linalg.solve` -> heading."""
 
 TAIL = """
