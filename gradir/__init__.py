@@ -14,6 +14,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "dims": ("Dim",),
     _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
     _PYTHON + "program": ("parse", "Program"),
+    _PYTHON + "batching": ("hessian", "jacfwd", "jacrev", "vmap"),
     _PYTHON + "custom_rules": ("checkpoint", "custom_jvp", "custom_vjp"),
     _PYTHON + "transforms": ("grad", "jvp", "value_and_grad", "vjp"),
     _PYTHON + "eager": ("eager",),

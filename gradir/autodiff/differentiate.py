@@ -11,6 +11,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from gradir.autodiff.batching.sweep import batched_function
 from gradir.autodiff.forward.sweep import forward_function
 from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Program
@@ -20,7 +21,7 @@ from gradir.dialects.types import is_float
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext, error_at
 
-REQUESTS = (ad.ValueAndGradOp, ad.GradOp, ad.VjpOp, ad.JvpOp)
+REQUESTS = (ad.ValueAndGradOp, ad.GradOp, ad.VjpOp, ad.JvpOp, ad.BatchOp)
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,11 @@ class Resolver:
         primal = self.program.function(op.callee.string_value(), op)
         wrt = tuple(int(k) for k in op.wrt.get_values())
         kinds = primal.function_type.outputs.data
-        self._check(op, primal, wrt)
+        if not isinstance(op, ad.BatchOp):
+            self._check(op, primal, wrt)
         stem = primal.sym_name.data
         label = f"{op.name} @{stem} wrt {list(wrt)}"
-        key = (op.name, stem, wrt)
+        key = (op.name, stem, wrt, op.lanes if isinstance(op, ad.BatchOp) else None)
         if key not in self.made:
             if isinstance(op, ad.VjpOp):
                 seeds = [k for k, kind in enumerate(kinds) if is_differentiable(kind)]
@@ -119,6 +121,9 @@ class Resolver:
                         primal, flags, tuple(k in seeds for k in range(len(kinds))), label, names=(f"{stem}.fwd", f"{stem}.bwd")
                     )
                     self._publish(f"{stem}.fwd", f"{stem}.bwd")
+            elif isinstance(op, ad.BatchOp):
+                assert op.lanes is not None
+                self.made[key] = batched_function(self.program, primal, tuple(k in wrt for k in range(len(op.args))), op.lanes)
             elif isinstance(op, ad.JvpOp):
                 self.made[key] = self._forward(primal, wrt, label)
             else:

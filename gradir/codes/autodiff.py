@@ -74,4 +74,11 @@ AUTODIFF: dict[str, Code] = {
         cause="a cotangent that was not reduced to its argument's shape, or was computed in another precision.",
         next_step="compare expected and found; one cotangent per argument, None for zeros and for integers.",
     ),
+    "AD013": autodiff(
+        "no batch of this op",
+        meaning="`ad.batch` (`gradir.vmap`) met an op on a value that differs from element to element, and the op has neither a batching rule "
+        "nor results that a loop over the elements could collect.",
+        cause="an op of a plugin with scalar results.",
+        next_step="register a rule with `batches` of `gradir.autodiff.batching.rules`, or take the op out of the mapped function.",
+    ),
 }

@@ -7,7 +7,7 @@ differentiated; its other results are passed through. `ad.stop_gradient` is the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FunctionType, SymbolRefAttr, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
@@ -34,7 +34,7 @@ from gradir.dialects.ad_calls import (
     RuledCall as RuledCall,
 )
 from gradir.dialects.text import parse_ints, print_ints
-from gradir.dialects.types import element_of, has_derivative, i64_array, ints, is_float, shape_of
+from gradir.dialects.types import element_of, has_derivative, i64_array, ints, is_float, shape_of, tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class CalleeTypes(SymbolUserOpInterface):
 class Request(IRDLOperation):
     """A call of a function derived from `callee`."""
 
+    POSITIONS: ClassVar[str] = "wrt"
+
     callee = prop_def(SymbolRefAttr)
     args = var_operand_def(TensorType)
     wrt = prop_def(DenseArrayBase.constr(i64))
@@ -78,7 +80,7 @@ class Request(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_attribute()
         names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        parser.parse_keyword("wrt")
+        parser.parse_keyword(cls.POSITIONS)
         properties: dict[str, Attribute] = {"callee": callee, "wrt": i64_array(parse_ints(parser))}
         if cls is VjpOp and parser.parse_optional_keyword("split"):
             properties["split"] = UnitAttr()
@@ -94,7 +96,7 @@ class Request(IRDLOperation):
         printer.print_attribute(self.callee)
         with printer.in_parens():
             printer.print_list(self.args, printer.print_operand)
-        printer.print_string(" wrt ")
+        printer.print_string(f" {self.POSITIONS} ")
         print_ints(printer, self.wrt_positions)
         if "split" in self.properties:
             printer.print_string(" split")
@@ -104,17 +106,17 @@ class Request(IRDLOperation):
 
     def verify_(self) -> None:
         if not self.wrt_positions:
-            raise VerifyException(f"{self.name}: wrt is empty; name at least one argument of {self.callee}")
+            raise VerifyException(f"{self.name}: {self.POSITIONS} is empty; name at least one argument of {self.callee}")
         if len(set(self.wrt_positions)) != len(self.wrt_positions):
-            raise VerifyException(f"{self.name}: wrt names an argument twice: {list(self.wrt_positions)}")
+            raise VerifyException(f"{self.name}: {self.POSITIONS} names an argument twice: {list(self.wrt_positions)}")
 
     def verify_callee(self, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> None:
         """Refuse argument and result types that do not fit a callee of these types."""
         for position in self.wrt_positions:
             if not 0 <= position < len(inputs):
-                raise VerifyException(f"{self.name}: wrt names argument {position}, {self.callee} has {len(inputs)}")
+                raise VerifyException(f"{self.name}: {self.POSITIONS} names argument {position}, {self.callee} has {len(inputs)}")
             kind = inputs[position]
-            if not has_derivative(kind):
+            if self.POSITIONS == "wrt" and not has_derivative(kind):
                 raise VerifyException(f"{self.name}: wrt names argument {position} of type {kind}, expected a tensor of floats")
         expected = self.expected_args(inputs, outputs)
         self._verify_types("argument", expected, [arg.type for arg in self.args])
@@ -207,6 +209,32 @@ class JvpOp(Request):
 
 
 @irdl_op_definition
+class BatchOp(Request):
+    """`results[r][i] = f(args[a][i] for a in over, the others as they are)[r]` for every i: f on many arguments at once. JAX: vmap.
+
+    The arguments named by `over` have one dimension more in front than those of f, of one size; so have all results.
+    """
+
+    name = "ad.batch"
+    POSITIONS: ClassVar[str] = "over"
+
+    @property
+    def lanes(self) -> int | str | None:
+        """The number of lanes."""
+        shape = shape_of(self.args[self.wrt_positions[0]]) if self.wrt_positions else ()
+        return shape[0] if shape else None
+
+    def _batched(self, kind: Attribute) -> Attribute:
+        return tensor(element_of(kind), (self.lanes, *shape_of(kind)))
+
+    def expected_args(self, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> list[Attribute]:
+        return [self._batched(kind) if k in self.wrt_positions else kind for k, kind in enumerate(inputs)]
+
+    def expected_results(self, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> list[Attribute]:
+        return [self._batched(kind) for kind in outputs]
+
+
+@irdl_op_definition
 class StopGradientOp(IRDLOperation):
     """`result = operand`, with derivative 0. JAX: lax.stop_gradient. torch: detach."""
 
@@ -246,4 +274,4 @@ class StopGradientOp(IRDLOperation):
         return operand
 
 
-Ad = Dialect("ad", [GradOp, ValueAndGradOp, VjpOp, JvpOp, StopGradientOp, CustomVjpOp, CustomJvpOp, CheckpointOp], [])
+Ad = Dialect("ad", [GradOp, ValueAndGradOp, VjpOp, JvpOp, BatchOp, StopGradientOp, CustomVjpOp, CustomJvpOp, CheckpointOp], [])

@@ -44,6 +44,8 @@ class Program:
         default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], str]
     )
     """Forward-mode functions by callee, active arguments, wanted results."""
+    batches: dict[tuple[str, tuple[bool, ...], int | str], str] = field(default_factory=dict[tuple[str, tuple[bool, ...], int | str], str])
+    """Batched functions by callee, arguments with lanes, number of lanes."""
     pending: list[str] = field(default_factory=list[str])
     """Callees being split, outermost first: meeting one again is recursion."""
 

@@ -65,13 +65,13 @@ def eager_jvp(function: Callable[..., Any], flat: list[Any], structure: Structur
     return unflatten(results, arrays[: results.leaves]), unflatten(results, arrays[results.leaves :])
 
 
-def _evaluated(leaves: list[Array], build: Callable[[FunctionTrace, list[Array]], list[Array]]) -> list[Array]:
+def _evaluated(leaves: list[Array], build: Callable[[FunctionTrace, list[Array]], list[Array]], *, recording: bool = True) -> list[Array]:
     """What `build` records for these values, differentiated and evaluated."""
     module = ModuleTrace()
     block = Block(arg_types=[x.type for x in leaves])
-    outer = FunctionTrace(module, block, None, recording=True)
+    outer = FunctionTrace(module, block, None, recording=recording)
     with into(outer, block):
-        results = build(outer, [Array(x.type, v, outer, x.concrete) for x, v in zip(leaves, block.args)])
+        results = build(outer, [Array(x.type, v, outer, x.concrete if recording else None) for x, v in zip(leaves, block.args)])
         current()[1].op(func.ReturnOp, [ssa(x) for x in results])
     name = module.fresh("recorded")
     module.module.body.block.add_op(new_function(name, block, [x.type for x in results], loc=python_location()))
@@ -81,10 +81,26 @@ def _evaluated(leaves: list[Array], build: Callable[[FunctionTrace, list[Array]]
     return [Array(x.type, concrete=v) for x, v in zip(results, values)]
 
 
+def evaluated_in_trace(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """`function(*args)` traced, not recorded, and evaluated: for what has no values of its own while it is traced."""
+    flat, structure = flatten(args)
+    with into(None, None):
+        leaves = [as_array(x) for x in flat]
+    structures: list[Structure] = []
+
+    def build(outer: FunctionTrace, inputs: list[Array]) -> list[Array]:
+        results, found = flatten(function(*unflatten(structure, inputs)))
+        structures.append(found)
+        return [as_array(x) for x in results]
+
+    arrays = _evaluated(leaves, build, recording=False)
+    return unflatten(structures[0], arrays)
+
+
 def to_numpy(tree: Any) -> Any:
     """Arrays of an eager result as numpy arrays."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [x.concrete if isinstance(x, Array) else x for x in leaves])
 
 
-__all__ = ["eager", "eager_jvp", "eager_value_and_grad", "to_numpy"]
+__all__ = ["eager", "eager_jvp", "eager_value_and_grad", "evaluated_in_trace", "to_numpy"]

@@ -76,11 +76,15 @@ def for_(e: FunctionEmitter, op: Any) -> None:
     for start, name, final in zip(starts, names, finals):
         phis += [f"  {n} = phi {s[0]} [{s[1]}, %{before}], [{f[1]}, %{last}]" for s, n, f in zip(start, name, final)]
     e.lines[at] = "\n".join(phis)
-    for result, start, final, first in zip(op.results, starts, finals, initial):
+    outs: list[list[str]] = []  # all phis of a block come first: what a memref's strides are computed from them follows
+    for start, final in zip(starts, finals):
         if constant:
-            out = [name for _, name in final]
+            outs.append([name for _, name in final])
         else:
-            out = [e.define(f"phi {s[0]} [{s[1]}, %{before}], [{f[1]}, %{last}]") if s[1] != f[1] else s[1] for s, f in zip(start, final)]
+            outs.append(
+                [e.define(f"phi {s[0]} [{s[1]}, %{before}], [{f[1]}, %{last}]") if s[1] != f[1] else s[1] for s, f in zip(start, final)]
+            )
+    for result, out, first in zip(op.results, outs, initial):
         e.values[result] = e.assemble(result.type, out, first.root if isinstance(first, Buffer) else "")
 
 
@@ -114,13 +118,16 @@ def _join(e: FunctionEmitter, op: Operation, k: int, branches: Sequence[tuple[st
         e.line(f"br label %join{k}")
         e.leave(mark)
     e.start(f"join{k}")
-    for position, result in enumerate(op.results):
+    outs: list[list[str]] = []
+    for position in range(len(op.results)):
         columns = [(label, parts[position]) for label, parts, _ in ends]
         out: list[str] = []
         for j, (t, name) in enumerate(columns[0][1]):
             incoming = ", ".join(f"[{parts[j][1]}, %{label}]" for label, parts in columns)
             same = all(parts[j][1] == name and name[0] not in "%" for _, parts in columns)
             out.append(name if same else e.define(f"phi {t} {incoming}"))
+        outs.append(out)
+    for position, (result, out) in enumerate(zip(op.results, outs)):
         roots = {held.root for _, _, v in ends if isinstance(held := v[position], Buffer)}
         e.values[result] = e.assemble(result.type, out, roots.pop() if len(roots) == 1 else "")
 
