@@ -237,6 +237,8 @@ def _integral(arrays: Sequence[Array], total: Array) -> bool:
 
 def _sum_bound(op: Operation, arrays: Sequence[Array], result: Array) -> Array | None:
     """`K u sum |a b|`: the op itself on the operands' magnitudes gives the sum."""
+    if op.name == "nd.reduce_window" and "prod" in str(op.properties.get("kind")):
+        return spacing(result) * _terms(op, arrays, result)
     if op.name == "nd.reduce_window" and "sum" not in str(op.properties.get("kind")):
         return None
     if (op.name.startswith("vector.") or op.name == "nd.scatter_general") and "add" not in str(op.properties.get("kind")):

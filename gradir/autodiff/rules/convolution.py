@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -12,10 +13,14 @@ from xdsl.ir import SSAValue
 
 from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, vjp
+from gradir.autodiff.spell_out import LOOPS
 from gradir.autodiff.tensors import TensorBuilder, known_sizes, needs_static_sizes
 from gradir.dialects import nd
+from gradir.dialects.nd.base import emit
 from gradir.dialects.nd.convolution import window_count
+from gradir.dialects.nd.regions import region_of
 from gradir.dialects.types import element_of, i64_array, shape_of, tensor
+from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 
 Rule = tuple[Contribution, ...]
@@ -127,9 +132,36 @@ def features_to_batch(t: TensorBuilder, x: SSAValue, b: int, shape: tuple[int, .
     return t.reshape(x, shape)
 
 
+def window_loop(builder: Builder, op: nd.ReduceWindowOp) -> Sequence[SSAValue]:
+    """A window of products: the fold over its positions, whose loop has a derivative that never divides."""
+    element = element_of(op.operand)
+    start = emit(builder, nd.ConstantOp.splat(1, tensor(element)))
+    combiner = region_of([element, element], lambda inner, pair: [emit(inner, nd.MulOp.make(*pair))])
+    fold = nd.ReduceWindowGeneralOp.make(
+        [op.operand],
+        [start],
+        combiner,
+        op.numbers("window"),
+        strides=op.numbers("strides"),
+        padding=op.numbers("padding"),
+        dilations=op.numbers("dilations"),
+    )
+    return fold.spelled_out(builder)
+
+
+def _multiplies(op: nd.ReduceWindowOp) -> bool:
+    return op.kind.data == "prod"
+
+
+LOOPS[nd.ReduceWindowOp] = (_multiplies, window_loop)
+
+
 @vjp(nd.ReduceWindowOp)
 def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> Rule:
-    """sum: each element takes the cotangents of the windows that hold it; max, min: the first extremum of each window does"""
+    """sum: each element takes the cotangents of the windows that hold it; max, min: the first extremum of each window does
+
+    A window of products is its loop by now.
+    """
     kind = op.kind.data
     x = op.operand
     window, strides, padding, dilations = (op.numbers(a) for a in ("window", "strides", "padding", "dilations"))

@@ -168,6 +168,9 @@ class WindowKind(StrEnum):
     SUM = "sum"
     MAX = "max"
     MIN = "min"
+    PROD = "prod"
+    AND = "and"
+    OR = "or"
 
 
 @irdl_attr_definition
@@ -182,10 +185,10 @@ WINDOW_KINDS: dict[str, WindowKindAttr] = {kind.value: WindowKindAttr(kind) for 
 
 @irdl_op_definition
 class ReduceWindowOp(NdOp):
-    """`result[i] = sum, max or min over w of operand[i * strides - low + w * dilations]`; outside the operand: the identity of the kind.
+    """`result[i] = sum, prod, max or min over w of operand[i * strides - low + w * dilations]`; of truth values `and` and `or`.
 
-    window, strides, dilations have one number per dimension of the operand, padding low and high. NaN wins in max and min. StableHLO:
-    reduce_window. ONNX: MaxPool, AveragePool (a sum window divided by its count).
+    Outside the operand: the identity of the kind. window, strides, dilations have one number per dimension of the operand, padding low and
+    high. NaN wins in max and min. StableHLO: reduce_window. ONNX: MaxPool, AveragePool (a sum window divided by its count).
     """
 
     name = "nd.reduce_window"
@@ -225,7 +228,8 @@ class ReduceWindowOp(NdOp):
         print_op(self, printer, self.CLAUSES, "map")
 
     def verify_(self) -> None:
-        check_element(self, "operand", self.operand, "number or complex" if self.kind.data is WindowKind.SUM else "number")
+        kinds = {WindowKind.SUM: "number or complex", WindowKind.AND: "bool", WindowKind.OR: "bool"}
+        check_element(self, "operand", self.operand, kinds.get(self.kind.data, "number"))
         verify_window(self, rank_of(self.operand), ("window", "strides", "dilations"))
         check_shape(self, self.result_shape(), self.result)
         if element_of(self.result) != element_of(self.operand):
@@ -253,7 +257,7 @@ class ReduceWindowOp(NdOp):
         padding: Sequence[int] | None = None,
         dilations: Sequence[int] | None = None,
     ) -> Self:
-        """`kind` is sum, max or min; every sequence has one number per dimension (padding: two)."""
+        """`kind` is sum, prod, max, min, and, or; every sequence has one number per dimension (padding: two)."""
         ones = (1,) * rank_of(operand)
         strides, dilations, padding = strides or ones, dilations or ones, padding or (0,) * (2 * len(ones))
         properties: dict[str, Attribute] = {

@@ -14,7 +14,7 @@ from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.contraction import padding_of, per_dim
 from gradir.frontends.python.dims import Dim, sized
 from gradir.frontends.python.elementwise import divide, logical_and, logical_or, multiply
-from gradir.frontends.python.operands import as_array, broadcast_to, with_shape
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, with_shape
 from gradir.frontends.python.regions import region_of
 from gradir.frontends.python.trace import apply, apply_several, user_error
 
@@ -36,7 +36,7 @@ def reduce_window(
     init: Any = None,
 ) -> Array:
     """max, min, sum, prod, and, or over windows of every dimension, padded with the identity; a function folds from `init`"""
-    x = as_array(x)
+    x = as_array(x) if kind not in ("and", "or") else astype(x, np.bool_)
     window, strides = per_dim("window", window, x.ndim), per_dim("strides", strides, x.ndim)
     steps, base = per_dim("dilations", dilations, x.ndim), per_dim("base_dilations", base_dilations, x.ndim)
     spread = [max(0, n - 1) * b + min(n, 1) if b != 1 else n for n, b in zip(x.shape, base)]

@@ -13,7 +13,12 @@ from gradir.frontends.stablehlo.dialect import attribute, numbers
 from gradir.frontends.stablehlo.reductions import is_identity, known_op, with_start
 from gradir.frontends.stablehlo.regions import converted
 
-KINDS = {"stablehlo.add": "sum", "stablehlo.maximum": "max", "stablehlo.minimum": "min"}
+KINDS = {"stablehlo.add": "sum", "stablehlo.multiply": "prod", "stablehlo.maximum": "max", "stablehlo.minimum": "min"}
+BOOLEAN = {
+    **dict.fromkeys(("stablehlo.add", "stablehlo.maximum", "stablehlo.or"), "or"),
+    **dict.fromkeys(("stablehlo.multiply", "stablehlo.minimum", "stablehlo.and"), "and"),
+}
+"""Bodies that level 1 knows, for numbers and for truth values."""
 
 
 def reduce_window(conversion: Conversion, op: Operation) -> Values:
@@ -28,11 +33,13 @@ def reduce_window(conversion: Conversion, op: Operation) -> Values:
     edges = padding(op) or (0,) * (2 * rank)
     body = op.regions[0].block
     name = known_op(body)
-    known = name in KINDS and not is_bool(element_of(inputs[0])) and spread == ones
-    if known and any(edges) and name == "stablehlo.add":
+    bits = is_bool(element_of(inputs[0]))
+    kinds = BOOLEAN if bits else KINDS
+    known = name in kinds and spread == ones
+    if known and any(edges) and name in ("stablehlo.add", "stablehlo.multiply") and not bits:
         known = is_identity(op.operands[1], name)  # what is outside of the operand is the initial value, and counts each time
     if known:
-        plain = nd.ReduceWindowOp.make(KINDS[name], inputs[0], window, strides=strides, padding=edges, dilations=dilations)
+        plain = nd.ReduceWindowOp.make(kinds[name], inputs[0], window, strides=strides, padding=edges, dilations=dilations)
         return [with_start(conversion, op.operands[1], body, starts[0], conversion.emit(plain))]
     made = nd.ReduceWindowGeneralOp.make(
         inputs,

@@ -18,14 +18,14 @@ from gradir.dialects.types import Dim, Shape, element_of, is_unsigned, rank_of, 
 from gradir.lowering.convert_nd_to_linalg.contraction import Layout, layout_of, multiply_add
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
-from gradir.lowering.convert_nd_to_linalg.reduction import MAX, MIN, SUM, Fold, accumulator_type, fold_view
+from gradir.lowering.convert_nd_to_linalg.reduction import ALL, ANY, MAX, MIN, PRODUCT, SUM, Fold, accumulator_type, fold_view
 from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.shape import pad_view
 from gradir.lowering.convert_nd_to_linalg.slices import slice_view
 from gradir.lowering.convert_nd_to_linalg.views import Linear, View, constant, dim, dims
 
-FOLDS: dict[str, Fold] = {"sum": SUM, "max": MAX, "min": MIN}
+FOLDS: dict[str, Fold] = {"sum": SUM, "prod": PRODUCT, "max": MAX, "min": MIN, "and": ALL, "or": ANY}
 
 
 @lowers(nd.ConvGeneralOp)

@@ -64,19 +64,42 @@ def _plain_sum(op: Any, x: Array, y: Array) -> Array:
     return x + y
 
 
+def _plain_product(op: Any, x: Array, y: Array) -> Array:
+    return x * y
+
+
+def _either(op: Any, x: Array, y: Array) -> Array:
+    return x | y
+
+
+def _both(op: Any, x: Array, y: Array) -> Array:
+    return x & y
+
+
+_WINDOWS: dict[str, tuple[Callable[[np.dtype[Any]], Any], Callable[..., Array]]] = {
+    "sum": (lambda dtype: dtype.type(0), _plain_sum),
+    "prod": (lambda dtype: dtype.type(1), _plain_product),
+    "max": (least, max_),
+    "min": (greatest, min_),
+    "or": (lambda dtype: dtype.type(False), _either),
+    "and": (lambda dtype: dtype.type(True), _both),
+}
+"""Kind of window -> what it starts from, how it goes on."""
+
+
 def reduce_window(op: Any, x: Array) -> Array:
     kind, dilations = op.kind.data.value, op.numbers("dilations")
     window, strides, padding, counts = _windows(op, x, dilations)
-    wide = accumulator(x.dtype) if kind == "sum" else x.dtype
-    start = {"sum": lambda: wide.type(0), "max": lambda: least(wide), "min": lambda: greatest(wide)}[kind]()
+    wide = accumulator(x.dtype) if kind in ("sum", "prod") else x.dtype
+    identity, combine = _WINDOWS[kind]
+    start = identity(wide)
     if 0 in counts:
         return np.zeros(counts, x.dtype)
     outside = padded(x.astype(wide), start, padding[::2], padding[1::2], (0,) * x.ndim)
     result = np.full(counts, start, wide)
-    combine = {"sum": _plain_sum, "max": max_, "min": min_}[kind]
     for at in np.ndindex(*window):
         result = np.asarray(combine(op, result, taps(outside, at, counts, strides, dilations)))
-    return from_f64(result, x.dtype) if kind == "sum" and is_inexact(x.dtype) else result
+    return from_f64(result, x.dtype) if kind in ("sum", "prod") and is_inexact(x.dtype) else result
 
 
 def select_and_scatter(op: Any, x: Array, source: Array) -> Array:

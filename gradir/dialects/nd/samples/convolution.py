@@ -91,7 +91,7 @@ def _windows() -> list[Sample]:
     found: list[Sample] = []
     image = wave(2, 6, 5, 2)
     special = np.array([[NAN, 1, -INF, -0.0, 0.0], [2, 2, INF, -INF, -0.0]], np.float32)
-    for kind in ("sum", "max", "min"):
+    for kind in ("sum", "prod", "max", "min"):
         found += [
             _window(kind, "f64 2x2", image, [1, 2, 2, 1], (0,), strides=[1, 2, 2, 1]),
             _window(kind, "f64 padded", image, [1, 3, 3, 1], (0,), strides=[1, 2, 2, 1], padding=[0, 0, 1, 1, 1, 1, 0, 0]),
@@ -102,6 +102,12 @@ def _windows() -> list[Sample]:
             _window(kind, "f32 empty batch", np.zeros((0, 4), np.float32), [1, 2]),
             _window(kind, "bf16", np.full((600,), 1, BF16), [300], strides=[300]),
             _window(kind, "i32", np.array([3, -7, 2**31 - 1, 5], np.int32), [2]),
+        ]
+    bits = np.array([[True, False, True, True], [False, False, True, False]])
+    for kind in ("and", "or"):
+        found += [
+            _window(kind, "i1", bits, [1, 2], padding=[0, 0, 1, 0]),
+            _window(kind, "i1 rows", bits, [2, 1], strides=[2, 1]),
         ]
     return found
 

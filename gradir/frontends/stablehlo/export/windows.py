@@ -9,7 +9,14 @@ from gradir.dialects.types import tensor
 from gradir.frontends.stablehlo.export.reductions import identity
 from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, i64s, kind_of
 
-KINDS = {"sum": "stablehlo.add", "max": "stablehlo.maximum", "min": "stablehlo.minimum"}
+KINDS = {
+    "sum": "stablehlo.add",
+    "prod": "stablehlo.multiply",
+    "max": "stablehlo.maximum",
+    "min": "stablehlo.minimum",
+    "and": "stablehlo.and",
+    "or": "stablehlo.or",
+}
 
 
 def padding_text(numbers: Sequence[int]) -> str:
@@ -19,7 +26,7 @@ def padding_text(numbers: Sequence[int]) -> str:
 
 
 def reduce_window(w: Writer, op: nd.ReduceWindowOp, operands: Values) -> Values:
-    """Sum, max or min over each window, from the identity."""
+    """Every kind of window, from its identity."""
     (x,) = operands
     name = KINDS[op.kind.data.value]
     attributes = [
