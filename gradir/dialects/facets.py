@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from xdsl.ir import Operation
 
@@ -48,6 +49,7 @@ class Cell:
         return not self.present and not self.reason
 
 
+@cache
 def samples_of(op: OpClass) -> Sequence[Sample]:
     """The op's samples, none if it has no such method."""
     samples = getattr(op, "samples", None)

@@ -159,6 +159,8 @@ nd.variance      | composite          |                    | var            | va
 nd.norm          | composite          | ReduceL1, ReduceL2 | linalg.vector_norm | linalg.norm | numpy.linalg.norm
 nd.split         | composite          | Split              | split          | split        | lax.split
 nd.one_hot       | composite          | OneHot             | nn.functional.one_hot |       | nn.one_hot
+nd.quantize      | composite          | QuantizeLinear     | quantize_per_tensor |         |
+nd.dequantize    | composite          | DequantizeLinear   | Tensor.dequantize |           |
 nd.softmax       | composite          | Softmax            | softmax        |              | nn.softmax
 nd.log_softmax   | composite          | LogSoftmax         | log_softmax    |              | nn.log_softmax
 nd.logsumexp     | composite          | ReduceLogSumExp    | logsumexp      |              | scipy.special.logsumexp

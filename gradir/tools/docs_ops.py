@@ -12,9 +12,12 @@ from gradir.dialects import nd
 from gradir.dialects.facets import EVALUATE, SAMPLES, Cell, Facet, OpClass, facet_table, samples_of
 from gradir.dialects.nd.base import Sample
 from gradir.dialects.target.implementations import implemented_ops
+from gradir.frontends.stablehlo.export import EXPORT_RULES
 from gradir.lowering.convert_nd_to_linalg import RULES
 from gradir.lowering.split_complex import RULES as SPLIT_RULES
+from gradir.tools.counterparts import COMPOSITE, COUNTERPARTS
 from gradir.tools.docs_page import write_page
+from gradir.tools.element_types import element_types
 
 TARGET = Path("docs/ops.md")
 
@@ -43,7 +46,13 @@ def facets() -> list[Facet]:
             "lowering to loop nests, or its expansion, its parts or [a library](library.md) have one",
             _is_lowered,
         ),
+        Facet("stablehlo", "written as StableHLO, and read back from it", lambda op: op.name in EXPORT_RULES, _not_written()),
     ]
+
+
+def _not_written() -> dict[OpClass, str]:
+    """Why an op has no counterpart."""
+    return {op: COUNTERPARTS[op.name].none for ops in nd.FAMILIES.values() for op in ops if op.name in COUNTERPARTS}
 
 
 def table() -> dict[str, dict[str, Cell]]:
@@ -71,14 +80,32 @@ def _mark(cell: Cell) -> str:
 
 
 def _section(op: OpClass, row: dict[str, Cell]) -> list[str]:
-    lines = ["", f"### {op.name}", "", inspect.getdoc(op) or "", ""]
-    lines += [f"No {facet}: {cell.reason}." for facet, cell in row.items() if not cell.present and cell.reason]
+    parts = [f"### {op.name}", inspect.getdoc(op) or ""]
+    parts += [f"No {facet}: {cell.reason}." for facet, cell in row.items() if not cell.present and cell.reason]
+    parts += _elsewhere(op)
     samples: Sequence[Sample] = samples_of(op)
-    if not samples:
-        return lines
-    names = ", ".join(sample.name for sample in samples)
-    example = next(line.strip() for line in samples[0].text.splitlines() if op.name in line)
-    return [*lines, "", "```mlir", example, "```", "", f"Samples: {names}."]
+    if samples:
+        elements = element_types(op)
+        parts += [f"Elements of the {'first operand' if _takes_tensors(op) else 'result'}: {', '.join(elements)}."] if elements else []
+        example = next(line.strip() for line in samples[0].text.splitlines() if op.name in line)
+        parts += [f"```mlir\n{example}\n```", f"Samples: {', '.join(sample.name for sample in samples)}."]
+    return "\n\n".join(["", *parts])[1:].split("\n")
+
+
+def _takes_tensors(op: OpClass) -> bool:
+    line = next(line for line in samples_of(op)[0].text.splitlines() if op.name in line)
+    return "%" in line.partition(op.name)[2]
+
+
+def _elsewhere(op: OpClass) -> list[str]:
+    """What the op is called in other frameworks."""
+    row = COUNTERPARTS.get(op.name)
+    if row is None:
+        return []
+    written = f"stablehlo.composite gradir.{op.name.partition('.')[2]}" if row.stablehlo == COMPOSITE else row.stablehlo
+    names = (("StableHLO", written), ("ONNX", row.onnx), ("torch", row.torch), ("numpy", row.numpy), ("JAX", row.jax))
+    found = "; ".join(f"{framework} `{name}`" for framework, name in names if name)
+    return [f"Elsewhere: {found}."] if found else []
 
 
 def main(arguments: Sequence[str]) -> int:

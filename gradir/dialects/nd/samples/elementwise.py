@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,7 @@ def _clamp() -> list[Sample]:
     ]
 
 
+@cache
 def _table() -> dict[str, list[Sample]]:
     return {
         **{op.name: _unary(op) for op in UNARY},
