@@ -51,11 +51,20 @@ func.func @main(%x: tensor<f32>, %k: tensor<i64>, %y: tensor<?xf32, ["n"]>) -> (
   return %a, %b : tensor<f32>, tensor<f32>
 }
 """
+SCATTER_INTO_NOTHING = """func.func @main(%at: tensor<1xi32>, %u: tensor<1xf64>) -> tensor<4xf64> {
+  %x = nd.constant splat(0.0 : f64) : tensor<0xf64>
+  %s = nd.scatter_add %x, %at, %u dim 0 : tensor<0xf64>, tensor<1xi32>, tensor<1xf64> -> tensor<0xf64>
+  %zero = nd.constant splat(0.0 : f64) : tensor<f64>
+  %p = nd.pad %s, %zero low [0] high [4] : tensor<0xf64>, tensor<f64> -> tensor<4xf64>
+  return %p : tensor<4xf64>
+}
+"""
 
 
 @pytest.mark.parametrize(
     ("oracle", "text"),
     [
+        pytest.param("gradient", SCATTER_INTO_NOTHING, id="the derivative of an update that is dropped read a row of none"),
         pytest.param("semantics", ONE_NAME_BOUND_BY_TWO_CALLEES, id="inlined bodies that bind one name met in their caller"),
         pytest.param("round-trip", SORT_WITH_LOCATIONS, id="locations of the arguments of a comparator"),
         pytest.param("semantics", PAD_OF_NOTHING_IN_A_LOOP, id="a group of loop nests without a user became a kernel without results"),

@@ -39,6 +39,8 @@ def scatter_add_vjp(t: TensorBuilder, op: nd.ScatterAddOp, ct: SSAValue) -> Rule
     size = named_size(op, op.operand, dim)
 
     def by_updates() -> SSAValue:
+        if size == 0:  # every update is dropped, and there is no row to read
+            return t.zeros(op.updates.type)
         rows = t.emit(nd.GatherOp, [ct, op.indices], op.updates.type, dim=op.dim)
         inside = t.logical_and(
             t.compare("ge", op.indices, t.full_like(0, op.indices)), t.compare("lt", op.indices, t.full_size(size, op.indices.type))
