@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_bool, rank_of, shape_of
+from gradir.dialects.types import element_of, is_bool, is_complex, rank_of, shape_of
 from gradir.frontends.stablehlo.attributes import word_of
 from gradir.frontends.stablehlo.contractions import padding
 from gradir.frontends.stablehlo.conversion import Conversion, Rule, Values, splat
@@ -35,7 +35,7 @@ def reduce_window(conversion: Conversion, op: Operation) -> Values:
     name = known_op(body)
     bits = is_bool(element_of(inputs[0]))
     kinds = BOOLEAN if bits else KINDS
-    known = name in kinds and spread == ones
+    known = name in kinds and spread == ones and (name == "stablehlo.add" or not is_complex(element_of(inputs[0])))
     if known and any(edges) and name in ("stablehlo.add", "stablehlo.multiply") and not bits:
         known = is_identity(op.operands[1], name)  # what is outside of the operand is the initial value, and counts each time
     if known:
