@@ -5,24 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradir.errors import GradirError
 from gradir.frontends.jax import jit
 
 jax = pytest.importorskip("jax")
 
 from tests.frontends_jax.programs import PROGRAMS  # noqa: E402  needs jax
 
-NOT_YET = {
-    "kalman_filter": "lapack_",
-    "gaussian_process": "lapack_",
-    "linear_algebra": "lapack_",
-    "spectrum": "stablehlo.fft",
-    "special_functions": "chlo.lgamma",
-    "special_gradients": "chlo.lgamma",
-}
-"""Programs that wait for an op, and which."""
-
-SLOW = ("transformer_with_dropout", "random_numbers", "statistics", "order_statistics", "indexing", "resnet_block")
+SLOW = (
+    "transformer_with_dropout",
+    "random_numbers",
+    "statistics",
+    "order_statistics",
+    "indexing",
+    "resnet_block",
+    "special_functions",
+    "kalman_filter",
+)
 
 
 def close(ours: object, theirs: object) -> None:
@@ -33,17 +31,9 @@ def close(ours: object, theirs: object) -> None:
     np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5 * max(1e-3, float(np.abs(b).max(initial=0))))
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.full] * (n in SLOW)) for n in PROGRAMS if n not in NOT_YET])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.full] * (n in SLOW)) for n in PROGRAMS])
 def test_program_gives_what_xla_gives(name: str) -> None:
     function, arguments = PROGRAMS[name]()
     ours, theirs = jit(function, cache=False)(*arguments), jax.jit(function)(*arguments)
     assert jax.tree.structure(ours) == jax.tree.structure(theirs)
     jax.tree.map(close, ours, theirs)
-
-
-@pytest.mark.parametrize("name", list(NOT_YET))
-def test_program_that_waits_for_an_op_says_so(name: str) -> None:
-    function, arguments = PROGRAMS[name]()
-    with pytest.raises(GradirError, match="GR120") as caught:
-        jit(function)(*arguments)
-    assert NOT_YET[name] in str(caught.value)
