@@ -20,7 +20,7 @@ from gradir.driver.lower import collector_paused, read, run_passes
 from gradir.driver.pipelines import ROAD, OptionValue, Request
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
-from gradir.driver.signatures import arena_bytes, library_of, signature_of
+from gradir.driver.signatures import arena_bytes, library_of, signature_of, workspace_text
 from gradir.driver.versions import toolchain, versions
 from gradir.errors import GradirError
 from gradir.ir.structure import public_functions
@@ -116,7 +116,8 @@ def _build(
     else:
         objects, kernels, host = _cached_kernels(module, machine, store, report)
     arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
-    functions = (_complete(spec, arenas[spec.name], trees) for spec in specs)
+    workspaces = {function.sym_name.data: workspace_text(function) for function in public_functions(module)}
+    functions = (_complete(spec, arenas[spec.name], workspaces[spec.name], trees) for spec in specs)
     manifest = Manifest(
         tuple(functions),
         tuple(kernels),
@@ -224,9 +225,9 @@ def _keep_entry(module: ModuleOp, entry: str) -> None:
             function.properties["sym_visibility"] = StringAttr("private")
 
 
-def _complete(spec: FunctionSpec, arena: int, trees: Trees) -> FunctionSpec:
+def _complete(spec: FunctionSpec, arena: int, workspace: str, trees: Trees) -> FunctionSpec:
     input_tree, output_tree = trees.get(spec.name, ("", ""))
-    return replace(spec, arena_bytes=arena, input_tree=input_tree, output_tree=output_tree)
+    return replace(spec, arena_bytes=arena, workspace=workspace, input_tree=input_tree, output_tree=output_tree)
 
 
 def _machine(target: str, threads: int | None) -> str:

@@ -166,6 +166,12 @@ def arena_bytes(function: FuncOp) -> int:
     return _mark(function, "gradir.arena") or 0
 
 
+def workspace_text(function: FuncOp) -> str:
+    """The bytes of run-time size that a level-3 or level-4 entry takes, as a text of its inputs' sizes."""
+    text = function.attributes.get("gradir.workspace")
+    return text.data if isinstance(text, StringAttr) else ""
+
+
 def element_name(elem: Attribute) -> str | None:
     """`f32`, `complex<f32>`, `i1`, `ui8`, `index`, ...; None for a type that arrays cannot have."""
     if type(elem) in _FLOATS:

@@ -29,9 +29,11 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from gradir.dialects.target import CpuTargetAttr, target_of
 from gradir.dialects.upstream import arith, func, memref, scf
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.bufferize.timeline import Timeline
+from gradir.lowering.workspace import plan_workspace
 
 ALIGNMENT = 64
 ARENA = "gradir.arena"
@@ -55,7 +57,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Before: an entry with `memref.alloc` and `memref.dealloc`. After: views of its last argument `%arena`; buffers of dynamic size stay.
+    """Before: an entry with `memref.alloc` and `memref.dealloc`. After: views of its last argument `%arena`.
+
+    Buffers whose sizes follow from dimensions of arguments become views of one allocation at the entry's beginning, `%workspace`, with
+    slots for as many buffers of equal bytes as are live at once. Its bytes are a text of sizes, as
+    `gradir.workspace = "64*floordiv(x_0+15,16)"` for dimension 0 of `%x`. Buffers of sizes that only the run knows stay.
 
     ```mlir
     %h = memref.alloc() : memref<128x512xf32>
@@ -65,7 +71,7 @@ class PlanMemory(Pass):
     ```
 
     `facts["plan-memory"]` maps entries to the bytes of the arena, the greatest number of live bytes (`peak`) and the sum without sharing
-    (`unshared`), the number of planned buffers and of those left to the run.
+    (`unshared`), the number of planned buffers, of those in the workspace, and of those left to the run.
     """
 
     NAME: ClassVar[str] = "plan-memory"
@@ -79,8 +85,9 @@ class PlanMemory(Pass):
 
 
 def plan_function(function: func.FuncOp) -> dict[str, int]:
-    """Put the static buffers of one entry into an arena."""
+    """Put the static buffers of one entry into an arena, and those whose sizes its arguments tell into a workspace."""
     intervals, dynamic = lifetimes(function)
+    planned = plan_workspace(function, _run_time_lifetimes(function), _slots) if dynamic and _is_for_cpu(function) else 0
     offsets, total = place(intervals)
     function.attributes[ARENA] = IntegerAttr(total, i64)
     if total:  # otherwise there are at most empty buffers, which keep their alloc
@@ -90,8 +97,32 @@ def plan_function(function: func.FuncOp) -> dict[str, int]:
         "peak": peak(intervals),
         "unshared": sum(i.bytes for i in intervals),
         "buffers": len(intervals),
-        "run_time": dynamic,
+        "workspace": planned,
+        "run_time": dynamic - planned,
     }
+
+
+def _is_for_cpu(function: func.FuncOp) -> bool:
+    return isinstance(target_of(function), CpuTargetAttr)
+
+
+def _run_time_lifetimes(function: func.FuncOp) -> list[Interval]:
+    """The lifetimes of the buffers of run-time size, in program order; their bytes count as 1."""
+    time = Timeline(function.body.block)
+    edges = _edges(time)
+    allocs = [op for op in time.start if isinstance(op, memref.AllocOp) and _is_run_time(op)]
+    touched = [(op, _touched(op, edges, time)) for op in allocs]
+    return [Interval(op, moments[0], moments[1], 1) for op, moments in touched if moments is not None]
+
+
+def _is_run_time(op: memref.AllocOp) -> bool:
+    return DYNAMIC_INDEX in cast("MemRefType[Any]", op.memref.type).get_shape()
+
+
+def _slots(buffers: Sequence[Any]) -> tuple[list[int], int]:
+    """Slots of buffers of equal size at which no two that are live together meet, and how many slots that takes."""
+    offsets, total = place(buffers)
+    return [offsets[buffer] for buffer in buffers], total
 
 
 def lifetimes(function: func.FuncOp) -> tuple[list[Interval], int]:
@@ -103,7 +134,7 @@ def lifetimes(function: func.FuncOp) -> tuple[list[Interval], int]:
     for op in time.start:
         if not isinstance(op, memref.AllocOp):
             continue
-        if DYNAMIC_INDEX in cast("MemRefType[Any]", op.memref.type).get_shape():
+        if _is_run_time(op):
             dynamic += 1
             continue
         touched = _touched(op, edges, time)

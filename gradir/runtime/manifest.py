@@ -76,6 +76,8 @@ class FunctionSpec:
     input_tree: str = ""
     output_tree: str = ""
     sizes: tuple[SizeSpec, ...] = ()
+    workspace: str = ""
+    """Bytes that a call takes beside the arena, computed from dimensions of inputs: `64*floordiv(x_0+15,16)` for dim 0 of `x`."""
 
     @property
     def slot_count(self) -> int:
@@ -182,6 +184,7 @@ def _function(row: Mapping[str, Any]) -> FunctionSpec:
         arena_bytes=int(row["arena_bytes"]),
         input_tree=str(row["input_tree"]),
         output_tree=str(row["output_tree"]),
+        workspace=str(row["workspace"]),
         sizes=tuple(SizeSpec(str(size["name"]), int(size["min"]), _limit(size["max"]), int(size["multiple"])) for size in row["sizes"]),
     )
 

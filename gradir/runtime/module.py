@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from gradir import size_algebra
 from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
 from gradir.runtime.call import FastCall, fast_call_takes, invoke, is_plain
@@ -60,6 +61,16 @@ class Function:
     def __repr__(self) -> str:
         inputs = ", ".join(f"{t.name}: {t}" for t in self.spec.inputs)
         return f"<gradir function @{self.name}({inputs}) -> ({', '.join(map(str, self.spec.outputs))})>"
+
+    def planned_bytes(self, *inputs: Any) -> int:
+        """Bytes of memory that a call with inputs of these shapes takes beside inputs and results: the arena and the workspace."""
+        if not self.spec.workspace:
+            return self.spec.arena_bytes
+        arrays, _ = check_inputs(self.spec, inputs)
+        sizes: dict[str, int] = {}
+        for tensor, array in zip(self.spec.inputs, arrays, strict=True):
+            sizes |= {f"{tensor.name}_{d}": size for d, size in enumerate(np.shape(array))} if tensor.shape else {tensor.name: int(array)}
+        return self.spec.arena_bytes + size_algebra.evaluate(self.spec.workspace, sizes)
 
     def set_threads(self, threads: int) -> None:
         """Let later calls use at most `threads` threads, the caller's included."""

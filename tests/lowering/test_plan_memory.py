@@ -55,7 +55,7 @@ def test_buffers_that_are_not_live_together_share() -> None:
     text, facts = planned(
         alloc("%a", "%b", "%c") + k("%x", "%a") + k("%a", "%b") + k("%b", "%c") + k("%c", "%out") + free("%a", "%b", "%c")
     )
-    assert facts == {"arena": 128, "peak": 128, "unshared": 192, "buffers": 3, "run_time": 0}
+    assert facts == {"arena": 128, "peak": 128, "unshared": 192, "buffers": 3, "workspace": 0, "run_time": 0}
     assert offsets(text) == {"%a": 0, "%b": 64, "%c": 0}
     assert "gradir.arena = 128 : i64" in text and "%arena: memref<128xi8>" in text
     assert "memref.alloc" not in text and "memref.dealloc" not in text
@@ -100,7 +100,7 @@ def test_run_time_sizes_stay_allocations() -> None:
   memref.dealloc %a : memref<?xf32>
 """ + k("%x", "%out")
     text, facts = planned(body)
-    assert facts == {"arena": 0, "peak": 0, "unshared": 0, "buffers": 0, "run_time": 1}
+    assert facts == {"arena": 0, "peak": 0, "unshared": 0, "buffers": 0, "workspace": 0, "run_time": 1}
     assert "memref.alloc" in text and "%arena" not in text and "gradir.arena = 0 : i64" in text
 
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream.func import FuncOp
-from gradir.ir.passes import Pass, PassContext
+from gradir.ir.passes import Pass, PassContext, error_at
 from gradir.lowering.name_sizes.rebuilding import Module
 
 
@@ -42,9 +43,12 @@ class NameSizes(Pass):
 
 def _has_anonymous_size(function: FuncOp) -> bool:
     types: list[Attribute] = [*function.function_type.inputs, *function.function_type.outputs]
-    if not any(map(_is_anonymous, types)):
-        types = [result.type for op in function.walk() for result in op.results]
-    return any(map(_is_anonymous, types))
+    try:
+        if any(map(_is_anonymous, types)):
+            return True
+        return any(_is_anonymous(result.type) for op in function.walk() for result in op.results)
+    except VerifyException as error:  # the text of a size in a type that no op looked at
+        raise error_at(function, str(error), part="graph", code="GR051") from None
 
 
 def _is_anonymous(kind: Attribute) -> bool:
