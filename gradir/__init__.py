@@ -16,6 +16,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "program": ("parse", "Program"),
     _PYTHON + "batching": ("hessian", "jacfwd", "jacrev", "vmap"),
     _PYTHON + "custom_rules": ("checkpoint", "custom_jvp", "custom_vjp"),
+    _PYTHON + "gradient_checks": ("check_grads",),
     _PYTHON + "transforms": ("grad", "jvp", "value_and_grad", "vjp"),
     _PYTHON + "eager": ("eager",),
     _PYTHON + "arrays": ("Array",),

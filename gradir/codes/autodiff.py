@@ -81,4 +81,10 @@ AUTODIFF: dict[str, Code] = {
         cause="an op of a plugin with scalar results.",
         next_step="register a rule with `batches` of `gradir.autodiff.batching.rules`, or take the op out of the mapped function.",
     ),
+    "AD014": autodiff(
+        "derivative and slope disagree",
+        meaning="`gradir.check_grads` compared a derivative with the central difference of the function, and they differ.",
+        cause="a derivative rule of one's own that is wrong, a point at a kink, or a step that is too large or too small.",
+        next_step="try another point and another step; then look at the rule.",
+    ),
 }
