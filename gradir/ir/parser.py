@@ -88,7 +88,8 @@ class _Lexer(MLIRLexer):
 class LocParser(Parser):
     """Parses one module; `line_offset` is the number of lines that precede `text` in the file `name`."""
 
-    _TensorLiteralElement = RealLiteral  # pyright: ignore[reportIncompatibleVariableOverride]  what xDSL makes of each number
+    _TensorLiteralElement = RealLiteral
+    """What xDSL makes of each number."""
 
     def __init__(self, context: Context, text: str, name: str = "<text>", line_offset: int = 0) -> None:
         super().__init__(context, "", name)

@@ -116,7 +116,7 @@ def _load(path: str) -> Array:
 def _mixed_zeros(flat: Array) -> bool:
     """0.0 == -0.0: whether both occur."""
     if flat.dtype.kind == "c":
-        return _mixed_zeros(flat.real) or _mixed_zeros(flat.imag)
+        return _mixed_zeros(np.real(flat)) or _mixed_zeros(np.imag(flat))
     if flat[0] != 0 or not (np.issubdtype(flat.dtype, np.floating) or dtype_name(flat.dtype) == "bf16"):
         return False
     signs = np.signbit(flat.astype(np.float64))

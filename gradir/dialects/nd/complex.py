@@ -61,9 +61,9 @@ def parse_optional_number(parser: AttrParser) -> ComplexAttr | None:
     """`(re, im) : complex<f32>`; None where no parenthesis opens."""
     if parser.parse_optional_punctuation("(") is None:
         return None
-    real = parser._parse_tensor_literal_element()  # pyright: ignore[reportPrivateUsage]  xDSL's reader of one number, bits included
+    real = parser._parse_tensor_literal_element()
     parser.parse_punctuation(",")
-    imag = parser._parse_tensor_literal_element()  # pyright: ignore[reportPrivateUsage]
+    imag = parser._parse_tensor_literal_element()
     parser.parse_punctuation(")")
     parser.parse_punctuation(":")
     position = parser.pos
@@ -71,7 +71,7 @@ def parse_optional_number(parser: AttrParser) -> ComplexAttr | None:
     if not is_complex(kind):
         parser.raise_error(f"expected complex<f32> or complex<f64>, found {kind}", position, parser.pos)
     part = cast("AnyFloat", real_of(kind))
-    return ComplexAttr(*(FloatAttr(value.to_type(parser, part), part) for value in (real, imag)))
+    return ComplexAttr(*(FloatAttr(cast("float", value.to_type(parser, part)), part) for value in (real, imag)))
 
 
 def print_number(printer: Printer, attribute: ComplexAttr) -> None:

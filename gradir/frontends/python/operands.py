@@ -69,7 +69,8 @@ def supported_dtype(dtype: Any) -> np.dtype[Any]:
         raise user_error(
             f"no tensor holds elements of type {dtype}",
             code="GR103",
-            expected="bool, int8..int64, uint8..uint64, float8_e4m3fn, float8_e5m2, float16, bfloat16, float32, float64, complex64, complex128",
+            expected="bool, int8..int64, uint8..uint64, float8_e4m3fn, float8_e5m2, float16, bfloat16, float32, float64, complex64, "
+            "complex128",
             found=str(dtype),
         ) from None
     return found

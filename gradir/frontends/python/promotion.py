@@ -46,7 +46,7 @@ def is_bool(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "b"
 
 
-def weak_dtype(scalar: bool | int | float | str) -> np.dtype[Any]:
+def weak_dtype(scalar: complex | str) -> np.dtype[Any]:
     """The type of a Python scalar that meets no array; a run-time size (a `Dim`, which is a text) counts as an integer."""
     if isinstance(scalar, bool):
         return np.dtype(np.bool_)
@@ -55,7 +55,7 @@ def weak_dtype(scalar: bool | int | float | str) -> np.dtype[Any]:
     return np.dtype(np.int32) if isinstance(scalar, int | str) else FLOAT32
 
 
-def with_scalar(dtype: np.dtype[Any], scalar: bool | int | float | str) -> np.dtype[Any]:
+def with_scalar(dtype: np.dtype[Any], scalar: complex | str) -> np.dtype[Any]:
     """The type of an array of `dtype` combined with a Python scalar."""
     if isinstance(scalar, complex):
         return complex_of(dtype)

@@ -14,7 +14,6 @@ from xdsl.ir import Attribute, SSAValue
 from gradir.dialects import nd
 from gradir.dialects.nd.expansion import Expansion
 from gradir.dialects.types import element_of
-from gradir.ir.builder import Builder
 
 _F32_MANTISSA, _F32_BIAS, _F32_INF = 23, 127, 0x7F800000
 
@@ -47,13 +46,6 @@ def format_of(element: Attribute) -> Format | None:
 
 class Numbers(Expansion):
     """Appends conversions of whole tensors to a builder's block."""
-
-    def __init__(self, builder: Builder) -> None:
-        super().__init__(builder)
-
-    def emit(self, op: nd.NdOp) -> SSAValue:
-        """Append an op that a `make` gave; its result."""
-        return nd.emit(self.builder, op)
 
     def to(self, x: SSAValue, element: Attribute) -> SSAValue:
         """`nd.convert`"""

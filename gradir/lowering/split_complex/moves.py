@@ -15,21 +15,20 @@ def split_dim(parts: Parts, op: nd.DimOp) -> Sequence[SSAValue]:
     return [parts.again(op, 0)]
 
 
-RULES: dict[type[Operation], Rule] = dict.fromkeys(
-    (
-        nd.ReshapeOp,
-        nd.TransposeOp,
-        nd.BroadcastOp,
-        nd.SliceOp,
-        nd.PadOp,
-        nd.ConcatenateOp,
-        nd.ReverseOp,
-        nd.GatherOp,
-        nd.ScatterAddOp,
-        nd.DynamicSliceOp,
-        nd.DynamicUpdateSliceOp,
-        nd.IndexAtOp,
-        nd.UpdateAtOp,
-    ),
-    partwise,
-) | {nd.DimOp: split_dim}
+_MOVED: tuple[type[Operation], ...] = (
+    nd.ReshapeOp,
+    nd.TransposeOp,
+    nd.BroadcastOp,
+    nd.SliceOp,
+    nd.PadOp,
+    nd.ConcatenateOp,
+    nd.ReverseOp,
+    nd.GatherOp,
+    nd.ScatterAddOp,
+    nd.DynamicSliceOp,
+    nd.DynamicUpdateSliceOp,
+    nd.IndexAtOp,
+    nd.UpdateAtOp,
+)
+
+RULES: dict[type[Operation], Rule] = {**dict.fromkeys(_MOVED, partwise), nd.DimOp: split_dim}

@@ -46,10 +46,6 @@ class Parts(Expansion):
         """The parts of a complex value."""
         return self.pairs[value]
 
-    def emit(self, op: Operation) -> SSAValue:
-        """Append an op that a `make` gave; its result."""
-        return nd.emit(self.builder, op)
-
     def again(self, op: Operation, part: int) -> SSAValue:
         """The same op on that part of its complex operands."""
         operands = [self.pairs[value][part] if value in self.pairs else value for value in op.operands]

@@ -26,11 +26,11 @@ def make(op: Any, re: Array, im: Array) -> Array:
 
 
 def real(op: Any, z: Array) -> Array:
-    return z.real.copy()
+    return np.real(z).copy()
 
 
 def imag(op: Any, z: Array) -> Array:
-    return z.imag.copy()
+    return np.imag(z).copy()
 
 
 def conj(op: Any, z: Array) -> Array:
@@ -39,24 +39,25 @@ def conj(op: Any, z: Array) -> Array:
 
 def absolute(op: Any, z: Array) -> Array:
     wide = z.astype(np.complex128 if z.dtype == np.complex64 else np.clongdouble)
-    return np.hypot(wide.real, wide.imag).astype(z.real.dtype)
+    return np.hypot(np.real(wide), np.imag(wide)).astype(np.real(z).dtype)
 
 
 def _sign(z: Array) -> Array:
-    size = np.hypot(z.real, z.imag)
-    return np.where(size == 0, z, _complex(z.real / size, z.imag / size))
+    x, y = np.real(z), np.imag(z)
+    size = np.hypot(x, y)
+    return np.where(size == 0, z, _complex(x / size, y / size))
 
 
 def _expm1(z: Array) -> Array:
     """e**x cos y - 1 == expm1(x) cos y - 2 sin(y/2)**2"""
-    x, y = z.real, z.imag
+    x, y = np.real(z), np.imag(z)
     re = np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2
     return _complex(np.where(y == 0, np.expm1(x), re), np.where(y == 0, y, np.exp(x) * np.sin(y)))
 
 
 def _log1p(z: Array) -> Array:
     """|1 + z|**2 - 1 == x (2 + x) + y**2"""
-    x, y = z.real, z.imag
+    x, y = np.real(z), np.imag(z)
     is_small = np.maximum(np.abs(x), np.abs(y)) < 0.5
     near = np.log1p(np.where(is_small, x * (2 + x) + y * y, 0)) / 2
     return _complex(np.where(is_small, near, np.log(np.hypot(1 + x, y))), np.arctan2(y, 1 + x))
@@ -68,17 +69,17 @@ def _rsqrt(z: Array) -> Array:
 
 def _cbrt(z: Array) -> Array:
     """The root of least angle: |z|**(1/3) at a third of the angle."""
-    size, angle = np.cbrt(np.hypot(z.real, z.imag)), np.arctan2(z.imag, z.real) / 3
+    size, angle = np.cbrt(np.hypot(np.real(z), np.imag(z))), np.arctan2(np.imag(z), np.real(z)) / 3
     return _complex(size * np.cos(angle), size * np.sin(angle))
 
 
 def _logistic(z: Array) -> Array:
     """For x < 0 as e**z / (1 + e**z), so that nothing overflows; 1 + e**x cos y == 2 cos(y/2)**2 + expm1(x) cos y near the poles."""
-    x, y = z.real, z.imag
+    x, y = np.real(z), np.imag(z)
     is_right, away = x >= 0, -np.abs(x)
     power = np.exp(_complex(away, np.where(is_right, -y, y)))
     more = 2 * np.cos(y / 2) ** 2 + np.expm1(away) * np.cos(y)
-    return np.where(is_right, 1, power) / _complex(more, power.imag)
+    return np.where(is_right, 1, power) / _complex(more, np.imag(power))
 
 
 def _wide(function: Callable[..., Array]) -> Callable[..., Array]:

@@ -63,7 +63,7 @@ def convert(values: Array, dtype: np.dtype[Any]) -> Array:
     if source == dtype:
         return values.copy()
     if source.kind == "c" and dtype.kind != "c":
-        return convert(values.real, dtype)
+        return convert(np.real(values), dtype)
     if dtype == np.bool_:
         return np.asarray(values != np.zeros((), source))
     if is_float(source) and not is_inexact(dtype):
