@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+from gradir.driver.compile import compile_module
 from gradir.errors import GradirError
 from gradir.ir.text import parse_module
 from gradir.reference import run
@@ -127,3 +130,16 @@ def test_sizes_of_a_run_that_do_not_fit_are_errors(text: str, inputs: list[np.nd
     with pytest.raises(GradirError) as caught:
         run(parse_module(text), "f", [np.asarray(x) for x in inputs])
     assert caught.value.code == code and caught.value.op.startswith("nd.")
+
+
+def test_infinities_in_a_transform_are_no_warning() -> None:
+    """numpy warned in the middle of compiled code."""
+    text = """func.func @f(%x: tensor<3xcomplex<f32>>) -> tensor<3xcomplex<f32>> {
+  %0 = nd.fft %x dims 1 : tensor<3xcomplex<f32>> -> tensor<3xcomplex<f32>>
+  return %0 : tensor<3xcomplex<f32>>
+}
+"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (result,) = compile_module(text, cache=False)["f"].flat(np.array([np.inf, 1, np.nan], np.complex64))
+    assert np.isnan(result).all()

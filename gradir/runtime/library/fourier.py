@@ -16,13 +16,14 @@ def _writer(kind: str) -> Callable[..., None]:
     def write(config: Config, outputs: Sequence[Array], x: Array) -> None:
         (out,) = outputs
         axes = tuple(range(x.ndim - int(config["dims"]), x.ndim))
-        if not out.size or not x.size:
-            out[...] = 0
-        elif kind == "irfft":
-            out[...] = np.fft.irfftn(x, [out.shape[axis] for axis in axes], axes)
-        else:
-            function: Callable[..., Any] = {"fft": np.fft.fftn, "ifft": np.fft.ifftn, "rfft": np.fft.rfftn}[kind]
-            out[...] = function(x, axes=axes)
+        with np.errstate(all="ignore"):  # NaN and infinity are results, not news
+            if not out.size or not x.size:
+                out[...] = 0
+            elif kind == "irfft":
+                out[...] = np.fft.irfftn(x, [out.shape[axis] for axis in axes], axes)
+            else:
+                function: Callable[..., Any] = {"fft": np.fft.fftn, "ifft": np.fft.ifftn, "rfft": np.fft.rfftn}[kind]
+                out[...] = function(x, axes=axes)
 
     return write
 
