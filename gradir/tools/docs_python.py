@@ -27,6 +27,8 @@ SECTIONS = {
     "dims": "Sizes of run time",
     "transforms": "Differentiate",
     "custom_rules": "Derivatives of your own",
+    "gradient_checks": "Check derivatives",
+    "batching": "Batch",
     "control": "Control flow",
     "eager": "Debug",
     "effects": "Effects",
