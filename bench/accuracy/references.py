@@ -57,6 +57,11 @@ def _same(x: Array) -> Array:
     return x
 
 
+def _with_zeros(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """An odd function that forgets the sign of -0."""
+    return lambda x: np.where(x == 0, x, function(x))
+
+
 def _constant(value: float) -> Callable[[Array], Array]:
     return lambda x: np.full_like(x, value)
 
@@ -120,7 +125,25 @@ def _exact_lgamma(x: Any) -> Any:
 
 
 def _exact_psi(order: int) -> Callable[[Any], Any]:
-    return lambda x: mpmath.psi(order, x)
+    """mpmath's by reflection for negative x, where it takes long."""
+
+    def exact(x: Any) -> Any:
+        if x <= 0 and x == mpmath.floor(x):
+            return mpmath.nan if order == 0 else mpmath.inf
+        if x > 0:
+            return mpmath.psi(order, x)
+        angle = mpmath.pi * (x - mpmath.nint(x))
+        return (
+            mpmath.psi(0, 1 - x) - mpmath.pi / mpmath.tan(angle)
+            if order == 0
+            else (mpmath.pi / mpmath.sin(angle)) ** 2 - mpmath.psi(1, 1 - x)
+        )
+
+    return exact
+
+
+def _exact_erf_inv(x: Any) -> Any:
+    return mpmath.erfinv(x) if abs(x) <= 1 else mpmath.nan
 
 
 def _round_away(x: Array) -> Array:
@@ -171,21 +194,33 @@ REFERENCES: tuple[Reference, ...] = (
     Reference("atanh", np.arctanh, 4, _real(mpmath.atanh), "odd", tiny=_same, huge=2, large=_constant(_NAN)),
     Reference("erfc", sp.erfc, 4, mpmath.erfc, tiny=lambda x: 1.0 - x * (2 / math.sqrt(math.pi)), huge=11, large=_choice(2.0, 0.0)),
     Reference(
-        "erf_inv", sp.erfinv, 4, _real(mpmath.erfinv), "odd", tiny=lambda x: x * (math.sqrt(math.pi) / 2), huge=2, large=_constant(_NAN)
+        "erf_inv",
+        _with_zeros(sp.erfinv),
+        4,
+        _exact_erf_inv,
+        "odd",
+        tiny=lambda x: x * (math.sqrt(math.pi) / 2),
+        huge=2,
+        large=_constant(_NAN),
     ),
     Reference("lgamma", lgamma, 4, _exact_lgamma, tiny=lambda x: -np.log(np.abs(x)) - np.euler_gamma * x),
     Reference("digamma", digamma, 4, _exact_psi(0), tiny=lambda x: np.where(x == 0, _NAN, -1.0 / x - np.euler_gamma)),
     Reference("trigamma", trigamma, 4, _exact_psi(1), tiny=lambda x: 1.0 / (x * x) + math.pi**2 / 6, huge=64, large=trigamma_of_large),
     Reference("bessel_i0e", sp.i0e, 4, lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(0, x), "even", tiny=lambda x: 1.0 - np.abs(x)),
     Reference(
-        "bessel_i1e", sp.i1e, 4, lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x), "odd", tiny=lambda x: x * 0.5 * (1 - np.abs(x))
+        "bessel_i1e",
+        _with_zeros(sp.i1e),
+        4,
+        lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x),
+        "odd",
+        tiny=lambda x: x * 0.5 * (1 - np.abs(x)),
     ),
     _exact("floor", np.floor),
     _exact("ceil", np.ceil),
     _exact("trunc", np.trunc, "odd"),
     _exact("round_even", np.rint, "odd"),
     _exact("round_away", _round_away, "odd"),
-    _exact("sign", np.sign, "odd"),
+    _exact("sign", _with_zeros(np.sign), "odd"),
     _exact("neg", np.negative, "odd"),
     _exact("abs", np.abs, "even"),
     _exact("relu", lambda x: np.where((x > 0) | np.isnan(x), x, 0.0)),
