@@ -155,7 +155,14 @@ def is_name(size: Dim) -> bool:
 
 def evaluate(size: Dim, values: Mapping[str, int]) -> int:
     """The number that the size is; KeyError names what has no value."""
-    return build(size, values.__getitem__, _INTEGERS, int)
+    return size if isinstance(size, int) else _function(size)(values)
+
+
+@lru_cache(1 << 10)
+def _function(size: str | None) -> Callable[[Mapping[str, int]], int]:
+    """The size as Python code, compiled once: calls compute the sizes of their results with it."""
+    code = build(size, lambda name: f"v[{name!r}]", _CODE, str)
+    return eval(f"lambda v: {code}")  # the text is made here, from names in quotes, numbers and four operations
 
 
 def build(size: Dim, value_of: Callable[[str], T], operations: Mapping[str, Callable[[T, T], T]], constant: Callable[[int], T]) -> T:
@@ -450,11 +457,11 @@ def _closes_at_end(text: str) -> bool:
     return False
 
 
-_INTEGERS: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "*": lambda a, b: a * b,
-    "floordiv": lambda a, b: a // b,
-    "max": max,
+_CODE: dict[str, Callable[[str, str], str]] = {
+    "+": lambda a, b: f"({a} + {b})",
+    "*": lambda a, b: f"({a} * {b})",
+    "floordiv": lambda a, b: f"({a} // {b})",
+    "max": lambda a, b: f"max({a}, {b})",
 }
 _SIZES: dict[str, Callable[[Any, Any], Any]] = {"+": plus, "*": times, "floordiv": floordiv, "max": maximum}
 

@@ -55,6 +55,7 @@ class Plan(ctypes.Structure):
         ("set_base", ctypes.c_void_p),
         ("callback", ctypes.c_void_p),
         ("user", ctypes.c_void_p),
+        ("limits", ctypes.c_void_p),
     ]
 
 
@@ -91,6 +92,22 @@ def symbol_numbers(spec: FunctionSpec) -> dict[Any, int]:
         for k in tensor.dynamic_dims:
             numbers.setdefault(tensor.shape[k] or (place, k), len(numbers))
     return numbers
+
+
+LIMITS = (-1 << 63, (1 << 63) - 1, 1)
+"""min, max and multiple of a size without limits, and of one that no input binds."""
+
+
+def _limit_table(spec: FunctionSpec, numbers: dict[Any, int]) -> Any:
+    """min, max, multiple for each number of a size; None where no size has limits."""
+    if not spec.sizes:
+        return None
+    table = [*LIMITS] * max(1, len(numbers))
+    for size in spec.sizes:
+        if size.name in numbers:
+            at = 3 * numbers[size.name]
+            table[at : at + 3] = [size.min, LIMITS[1] if size.max is None else size.max, size.multiple]
+    return (ctypes.c_int64 * len(table))(*table)
 
 
 def invoke(
@@ -176,6 +193,7 @@ class FastCall:
             for t, descr, words in zip(tensors, self._descrs, self._dims, strict=True)
         ]
         self._specs = (Spec * max(1, len(rows)))(*rows)
+        self._limits = _limit_table(spec, numbers)
         self._callables = (slow, failed, owner)
         table = _numpy_table()
         self._plan = Plan(
@@ -194,6 +212,7 @@ class FastCall:
             table[SET_BASE_OBJECT],
             callbacks[0] or None,
             callbacks[1] or None,
+            ctypes.addressof(self._limits) if self._limits is not None else None,
         )
 
     def set_threads(self, threads: int) -> None:
@@ -256,8 +275,8 @@ def fast_call_works() -> bool:
 
 
 def fast_call_takes(spec: FunctionSpec) -> bool:
-    """Whether the wrapper can call a function of this signature: tensors only, sizes of outputs names that inputs bind, without limits."""
-    if spec.sizes or any(isinstance(dim, str) and not size_algebra.is_name(dim) for tensor in spec.inputs for dim in tensor.shape):
+    """Whether the wrapper can call a function of this signature: tensors only, sizes of outputs names that inputs bind."""
+    if any(isinstance(dim, str) and not size_algebra.is_name(dim) for tensor in spec.inputs for dim in tensor.shape):
         return False
     tensors = (*spec.inputs, *spec.outputs)
     bound = {dim for tensor in spec.inputs for dim in tensor.shape if isinstance(dim, str)}

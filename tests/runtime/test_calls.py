@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +13,7 @@ from gradir.errors import GradirError
 from gradir.runtime import Buffer, Function, TensorSpec
 from gradir.runtime.call import Plan, Spec, fast_call_works, scalar_word
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
+from gradir.runtime.manifest import SizeSpec
 from gradir.runtime.signature import check_inputs, check_outputs, make_outputs
 from tests.runtime import compiled_programs as programs
 
@@ -204,6 +206,23 @@ def test_one_name_one_size():
     assert error.expected == "n = 4 (dim 0 of 'x')" and error.found == "3 (dim 0 of 'y')"
 
 
+@pytest.mark.parametrize("path", ["native", "ctypes"])
+def test_limits_of_a_size(path):
+    """`b >= 1, b <= 6, b a multiple of 2`: every call is checked, the native road included, and goes on after a refusal."""
+    plain = programs.twice()["twice"]
+    spec = replace(plain.spec, sizes=(SizeSpec("n", 1, 6, 2),))
+    function = Function(spec, plain._library, programs.manifest(spec), 1)
+    if path == "ctypes":
+        slow(function)
+    for rows in (2, 3, 4, 0, 8, 6):
+        x = np.ones((rows, 3), np.float32)
+        if rows in (2, 4, 6):
+            assert np.array_equal(function(x)[0], 2 * x)
+        else:
+            error = refused("RT009", function, x)
+            assert error.expected == "n >= 1, n <= 6, n a multiple of 2" and error.found == f"{rows} (dim 0 of 'x')"
+
+
 def test_a_scalar_may_be_a_size():
     # the program ignores the scalar: what matters is that the result gets the size that it names
     inputs = [programs.tensor("x", 4), programs.tensor("y", 4), TensorSpec("n", (), "index", "scalar", "n")]
@@ -321,8 +340,8 @@ def test_module_access():
 def test_wrapper_structs_have_the_layout_of_its_ir():
     import ctypes
 
-    assert ctypes.sizeof(Spec) == 32 and ctypes.sizeof(Plan) == 15 * 8
-    assert [name for name, _ in Plan._fields_][9:] == ["specs", "ndarray", "new_array", "set_base", "callback", "user"]
+    assert ctypes.sizeof(Spec) == 32 and ctypes.sizeof(Plan) == 16 * 8
+    assert [name for name, _ in Plan._fields_][9:] == ["specs", "ndarray", "new_array", "set_base", "callback", "user", "limits"]
 
 
 def test_scalar_words():

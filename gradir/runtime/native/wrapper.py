@@ -44,7 +44,7 @@ declare void @Py_IncRef(ptr)
 
 @failure.format = internal constant [8 x i8] c"iLLLLLL\\00"
 
-%Plan = type { ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr, ptr }
+%Plan = type { ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
 %Spec = type { ptr, i64, ptr, i64 }
 
 ; Check one argument, store its pointer and dynamic sizes; the next free slot, or null when the array is not plainly right.
@@ -260,13 +260,43 @@ input.good:
   br label %input
 inputs.done:
   store ptr %slot, ptr %slot.at
+  %limits.at = getelementptr %Plan, ptr %plan, i64 0, i32 15
+  %limits = load ptr, ptr %limits.at
+  %unlimited = icmp eq ptr %limits, null
+  br i1 %unlimited, label %allowed, label %limit
+limit:
+  %s = phi i64 [0, %inputs.done], [%s.next, %limit.one]
+  %within = phi i1 [true, %inputs.done], [%still, %limit.one]
+  %s.left = icmp ult i64 %s, %symbol.count
+  %go.on = and i1 %s.left, %within
+  br i1 %go.on, label %limit.one, label %limits.done
+limit.one:
+  %size.at = getelementptr i64, ptr %symbols, i64 %s
+  %size = load i64, ptr %size.at
+  %row = getelementptr [3 x i64], ptr %limits, i64 %s
+  %least = load i64, ptr %row
+  %most.at = getelementptr i64, ptr %row, i64 1
+  %most = load i64, ptr %most.at
+  %multiple.at = getelementptr i64, ptr %row, i64 2
+  %multiple = load i64, ptr %multiple.at
+  %enough = icmp sge i64 %size, %least
+  %few = icmp sle i64 %size, %most
+  %rest = urem i64 %size, %multiple
+  %even = icmp eq i64 %rest, 0
+  %between = and i1 %enough, %few
+  %still = and i1 %between, %even
+  %s.next = add i64 %s, 1
+  br label %limit
+limits.done:
+  br i1 %within, label %allowed, label %slow
+allowed:
   %outputs.at = getelementptr %Plan, ptr %plan, i64 0, i32 4
   %outputs = load i64, ptr %outputs.at
   %tuple = call ptr @PyTuple_New(i64 %outputs)
   %no.tuple = icmp eq ptr %tuple, null
   br i1 %no.tuple, label %nothing, label %output
 output:
-  %o = phi i64 [0, %inputs.done], [%o.next, %output.good]
+  %o = phi i64 [0, %allowed], [%o.next, %output.good]
   %more.outputs = icmp ult i64 %o, %outputs
   br i1 %more.outputs, label %output.one, label %outputs.done
 output.one:
