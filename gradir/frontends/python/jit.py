@@ -347,9 +347,9 @@ def compile(
 ) -> Any:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved.
 
-    Of a module instead of a function (`import_text`, `parse`) all public functions are compiled: `compile(module)["main"](*arrays)`, with
-    numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or `cuda:emulated` (the
-    CUDA program at level 4, thread by thread).
+    Of a module instead of a function (`import_text`, `parse`) all public functions are compiled, `compile(module)["main"]` is one of
+    them, with numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or
+    `cuda:emulated` (the CUDA program at level 4, thread by thread).
     """
     if isinstance(function, ModuleOp):
         if args or kwargs or keep_ir:

@@ -261,7 +261,7 @@ def compile_program(module: ModuleOp, *, target: str = "host", **options: Any) -
 
 
 def parse(text: str, name: str = "<text>") -> Program:
-    """The module that MLIR text of any level spells, verified, with its functions by name: `parse(text)["f"](*arrays)`.
+    """The module that MLIR text of any level spells, verified, with its functions by name, `parse(text)["f"]`.
 
     `name` is the file that locations show. StableHLO is read by `gradir.frontends.stablehlo.import_text`.
     """
