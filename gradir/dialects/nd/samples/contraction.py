@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from gradir.dialects.nd.base import NdOp, Sample
 from gradir.dialects.nd.samples.case import BF16, INF, NAN, Array, case, type_text, wave
+
+E4M3 = ml_dtypes.float8_e4m3fn
 
 
 def _dot(name: str, x: Array, y: Array, axes: str, shape: tuple[int, ...], wrt: tuple[int, ...] = (), dtype: Any = None) -> Sample:
@@ -37,6 +40,8 @@ def samples_of(cls: type[NdOp]) -> tuple[Sample, ...]:
         _dot("f32 ones", np.full((1, 1), 3, f32), np.full((1, 1), 4, f32), "contract [1] x [0]", (1, 1)),
         _dot("bf16", np.ones((2, 300), BF16), np.ones((300, 1), BF16), "contract [1] x [0]", (2, 1)),
         _dot("bf16 to f32", wave(2, 8, dtype=BF16), wave(8, 3, dtype=BF16), "contract [1] x [0]", (2, 3), dtype=f32),
+        _dot("f16 to f32", wave(2, 8, dtype=np.float16), wave(8, 3, dtype=np.float16), "contract [1] x [0]", (2, 3), dtype=f32),
+        _dot("f8E4M3FN to f32", wave(2, 8, dtype=E4M3), wave(8, 3, dtype=E4M3), "contract [1] x [0]", (2, 3), dtype=f32),
         _dot("i32", np.array([[2**30, 4]], np.int32), np.array([[4], [2]], np.int32), "contract [1] x [0]", (1, 1)),
         _dot("i8 to i32", np.full((1, 4), 100, np.int8), np.full((4, 1), -100, np.int8), "contract [1] x [0]", (1, 1), dtype=np.int32),
         _dot(
