@@ -199,3 +199,27 @@ def test_select_and_scatter_with_any_bodies(select: str, scatter: str, start: fl
     )
     (got,) = both(module, np.array([2, 2, 5, 1], np.float32), np.array([7, 9], np.float32), np.array(start, np.float32))
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(("edges", "reverse"), [("[[0, 0], [2, 0]]", False), ("[[0, 0], [0, 2]]", True)])
+@pytest.mark.parametrize(
+    ("body", "kind", "start"), [("add", nd.CumsumOp, 0.0), ("multiply", nd.CumprodOp, 1.0), ("maximum", nd.CummaxOp, 2.0)]
+)
+def test_windows_over_all_before_or_behind_are_cumulative(edges: str, reverse: bool, body: str, kind: type[Any], start: float):
+    module = program(
+        "%x: tensor<2x3xf32>",
+        "tensor<2x3xf32>",
+        f"%i = stablehlo.constant dense<{start}> : tensor<f32>",
+        '%r = "stablehlo.reduce_window"(%x, %i) <{window_dimensions = array<i64: 1, 3>, padding = '
+        f"dense<{edges}> : tensor<2x2xi64>}}> ({{",
+        f"^bb0(%a: {F32}, %b: {F32}):",
+        f"%c = stablehlo.{body} %a, %b : {F32}",
+        f"stablehlo.return %c : {F32}",
+        "}) : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>",
+    )
+    assert only(module, kind).is_reverse == reverse
+    x = np.array([[1, 3, 2], [4, -1, 5]], np.float32)
+    fold = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum}[body].accumulate
+    wanted = fold(x[:, ::-1], axis=1)[:, ::-1] if reverse else fold(x, axis=1)
+    (got,) = both(module, x)
+    np.testing.assert_array_equal(got, np.maximum(wanted, 2) if body == "maximum" else wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects import nd
@@ -21,6 +23,30 @@ BOOLEAN = {
 """Bodies that level 1 knows, for numbers and for truth values."""
 
 
+CUMULATIVE: dict[str, type[nd.Cumulative]] = {
+    "stablehlo.add": nd.CumsumOp,
+    "stablehlo.multiply": nd.CumprodOp,
+    "stablehlo.maximum": nd.CummaxOp,
+    "stablehlo.minimum": nd.CumminOp,
+}
+"""Bodies whose windows over all elements before, or behind, are a cumulative op: n steps instead of n * n."""
+
+
+def _prefixes(
+    shape: Sequence[int | str | None], window: Sequence[int], strides: Sequence[int], edges: Sequence[int], dilations: Sequence[int]
+) -> tuple[int, bool] | None:
+    """(dimension, whether from the end) of windows that hold everything up to their place, or from it on."""
+    long = [d for d, n in enumerate(window) if n != 1]
+    if len(long) != 1 or set(strides) != {1} or set(dilations) != {1}:
+        return None
+    (d,) = long
+    n = window[d]
+    around = [edge for k, edge in enumerate(edges) if k // 2 != d]
+    if shape[d] != n or any(around) or (edges[2 * d], edges[2 * d + 1]) not in ((n - 1, 0), (0, n - 1)):
+        return None
+    return d, edges[2 * d] == 0
+
+
 def reduce_window(conversion: Conversion, op: Operation) -> Values:
     """`result[i] = fold of operand[i * strides + w * dilations]`, from the initial value."""
     operands = conversion.operands(op)
@@ -38,6 +64,11 @@ def reduce_window(conversion: Conversion, op: Operation) -> Values:
     known = name in kinds and spread == ones and (name == "stablehlo.add" or not is_complex(element_of(inputs[0])))
     if known and any(edges) and name in ("stablehlo.add", "stablehlo.multiply") and not bits:
         known = is_identity(op.operands[1], name)  # what is outside of the operand is the initial value, and counts each time
+    if known and name in CUMULATIVE and not bits:
+        along = _prefixes(shape_of(inputs[0]), window, strides, edges, dilations)
+        if along is not None:
+            cumulative = conversion.emit(CUMULATIVE[name].make(inputs[0], *along))
+            return [with_start(conversion, op.operands[1], body, starts[0], cumulative)]
     if known:
         plain = nd.ReduceWindowOp.make(kinds[name], inputs[0], window, strides=strides, padding=edges, dilations=dilations)
         return [with_start(conversion, op.operands[1], body, starts[0], conversion.emit(plain))]
