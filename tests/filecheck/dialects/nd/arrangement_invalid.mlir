@@ -29,3 +29,19 @@ func.func @f(%x: tensor<2xf32>) {
   %0 = nd.one_hot %x depth 3 : tensor<2xf32> -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{nd.split: sizes has 2 numbers, expected 1, one per result}}
+  %0 = nd.split %x sizes [1, 3] dim 0 : tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?xf32, ["n"]>) {
+  // expected-error@+1 {{nd.split: dimension 0 must have a static size, found tensor<?xf32, ["n"]>}}
+  %0 = nd.split %x sizes [4] dim 0 : tensor<?xf32, ["n"]> -> tensor<4xf32>
+  return
+}

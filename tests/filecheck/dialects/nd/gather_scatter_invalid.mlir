@@ -93,3 +93,67 @@ func.func @f(%x: tensor<4x2xf32>, %i: tensor<3x2xi32>) {
   %0 = nd.take_along_axis %x, %i dim 1 : tensor<4x2xf32>, tensor<3x2xi32> -> tensor<3x2xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<4x2xf32>, %i: tensor<3x2xi32>) {
+  // expected-error@+1 {{nd.gather_general: offset must be sorted, found [2, 1]}}
+  %0 = nd.gather_general %x, %i offset [2, 1] map [0, 1] sizes [1, 1] : tensor<4x2xf32>, tensor<3x2xi32> -> tensor<3x1x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x2xf32>, %i: tensor<4x1xi32>) {
+  // expected-error@+1 {{nd.gather_general: dimension 0 of the operand is in operand_batch and in map}}
+  %0 = nd.gather_general %x, %i collapsed [1] operand_batch [0] indices_batch [0] map [0] sizes [1, 1] : tensor<4x2xf32>, tensor<4x1xi32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x2xf32>, %i: tensor<4x1xi32>) {
+  // expected-error@+1 {{nd.gather_general: operand_batch has 1 dimensions, indices_batch has 0: they run together}}
+  %0 = nd.gather_general %x, %i collapsed [1] operand_batch [0] map [1] sizes [1, 1] : tensor<4x2xf32>, tensor<4x1xi32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<3x1xi32>) {
+  // expected-error@+1 {{nd.gather_general: the result has 2 dimensions besides offset, the indices have 1 besides their last}}
+  %0 = nd.gather_general %x, %i collapsed [0] map [0] sizes [1] : tensor<4xf32>, tensor<3x1xi32> -> tensor<3x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<3x1xi32>) {
+  // expected-error@+1 {{nd.scatter_general: expected n operands, the indices and n updates for n >= 1 results, found 2 and 1 results}}
+  %0 = nd.scatter_general set, %x, %i inserted [0] map [0] : tensor<4xf32>, tensor<3x1xi32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<3x1xi32>, %u: tensor<3xf32>) {
+  // expected-error@+1 {{nd.scatter_general: types differ: operand 0 has tensor<4xf32>, result 0 has tensor<3xf32>}}
+  %0 = nd.scatter_general set, %x, %i, %u inserted [0] map [0] : tensor<4xf32>, tensor<3x1xi32>, tensor<3xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x2xf32>, %i: tensor<3xi32>) {
+  // expected-error@+1 {{nd.take_along_axis: ranks differ: operand has 2, indices have 1}}
+  %0 = nd.take_along_axis %x, %i dim 1 : tensor<4x2xf32>, tensor<3xi32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x0xf32>, %i: tensor<4x1xi32>) {
+  // expected-error@+1 {{nd.take_along_axis: dimension 1 has size 0: no element to read for the [4, 1] elements of the result}}
+  %0 = nd.take_along_axis %x, %i dim 1 : tensor<4x0xf32>, tensor<4x1xi32> -> tensor<4x1xf32>
+  return
+}

@@ -62,3 +62,47 @@ func.func @f(%x: tensor<4xf32>, %s: tensor<3xf32>, %a: tensor<f32>) {
   } : tensor<4xf32>, tensor<3xf32>, tensor<f32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %a: tensor<f32>) {
+  // expected-error@+1 {{nd.reduce: 1 results need 1 operands and as many initial values, found 3}}
+  %0 = nd.reduce %x init %a, %a dims [0] by (%p: tensor<f32>, %v: tensor<f32>) {
+    nd.yield %p : tensor<f32>
+  } : tensor<4xf32>, tensor<f32>, tensor<f32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %a: tensor<f32>) {
+  // expected-error@+1 {{nd.reduce: element types differ: result 0 has i32, operand 0 has f32}}
+  %0 = nd.reduce %x init %a dims [0] by (%p: tensor<f32>, %v: tensor<f32>) {
+    nd.yield %p : tensor<f32>
+  } : tensor<4xf32>, tensor<f32> -> tensor<i32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %s: tensor<3xf32>, %a: tensor<i32>) {
+  // expected-error@+1 {{nd.select_and_scatter_general: source and start must have element type f32, found f32 and tensor<i32>}}
+  %0 = nd.select_and_scatter_general %x, %s, %a window [2] select (%p: tensor<f32>, %v: tensor<f32>) {
+    %c = nd.compare gt, %p, %v : tensor<f32>
+    nd.yield %c : tensor<i1>
+  } scatter (%p: tensor<f32>, %v: tensor<f32>) {
+    nd.yield %v : tensor<f32>
+  } : tensor<4xf32>, tensor<3xf32>, tensor<i32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %a: tensor<f32>) {
+  // expected-error@+1 {{nd.reduce: the combiner must end in nd.yield, found nd.neg}}
+  %0 = nd.reduce %x init %a dims [0] by (%p: tensor<f32>, %v: tensor<f32>) {
+    // expected-error@+1 {{'nd.neg' op ends its block but is not a terminator}}
+    %n = nd.neg %p : tensor<f32>
+  } : tensor<4xf32>, tensor<f32> -> tensor<f32>
+  return
+}

@@ -90,3 +90,23 @@ func.func @f(%x: tensor<2xf32>) {
   %0, %1 = nd.top_k %x k 3 dim 0 : tensor<2xf32> -> tensor<3xf32>, tensor<3xi32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{nd.sort: 1 operands need as many results, found 2}}
+  %0:2 = "nd.sort"(%x) <{dim = 0 : i64, keys = 1 : i64, descending = false, total_order = false}> : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{nd.sort: the comparator works on single elements, found tensor<2xf32> in nd.constant}}
+  %0 = nd.sort %x dim 0 by (%a: tensor<f32>, %b: tensor<f32>) {
+    %k = nd.constant splat(1.0 : f32) : tensor<2xf32>
+    %c = nd.compare lt, %a, %b : tensor<f32>
+    nd.yield %c : tensor<i1>
+  } : tensor<2xf32>
+  return
+}
