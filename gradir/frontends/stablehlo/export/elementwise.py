@@ -6,7 +6,7 @@ from typing import Any
 
 from gradir.dialects import nd
 from gradir.dialects.nd.saturation import saturated
-from gradir.dialects.types import element_of, is_float
+from gradir.dialects.types import element_of, is_inexact
 from gradir.frontends.stablehlo import elementwise as importer
 from gradir.frontends.stablehlo.export.composites import by_ops, expands
 from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, kind_of
@@ -89,7 +89,7 @@ def trunc(w: Writer, op: Any, operands: Values) -> Values:
 def mul_strong(w: Writer, op: Any, operands: Values) -> Values:
     """`0 if x == 0 or y == 0 else x * y`"""
     product = w.binary("stablehlo.multiply", *operands)
-    if not is_float(product.element):
+    if not is_inexact(product.element):
         return [product]
     zero = w.like(0, product)
     x, y = (w.compare("EQ", operand, zero) for operand in operands)
