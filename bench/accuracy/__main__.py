@@ -75,7 +75,9 @@ def main() -> None:
                 store(name, result)
                 verdict = "" if result.within else f"  [red]beyond {result.bound}[/red] {result.first_mismatch}"
                 console.print(f"{name:12} {result.max_ulp:.3f} ulp at {result.at}, {result.mismatches} mismatches{verdict}")
-    PAGE.write_text(page([result for name in known if (result := load(name)) is not None]), encoding="utf-8")
+    results = {name: load(name) for name in known}
+    missing = [f"nd.{name}" for name, result in results.items() if result is None]
+    PAGE.write_text(page([result for result in results.values() if result is not None], missing), encoding="utf-8")
     console.print(f"wrote {PAGE.relative_to(ROOT)}")
 
 
