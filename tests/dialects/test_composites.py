@@ -16,7 +16,14 @@ from tests.dialects.test_samples import run
 
 COMPOSITES = [op for op in nd.Nd.operations if issubclass(op, nd.Composite)]
 CASES = [pytest.param(sample, id=f"{op.name}: {sample.name}") for op in COMPOSITES for sample in op.samples()]
-EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
+EPS = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "bfloat16": 2.0**-7,
+    "float16": 2.0**-10,
+    "float8_e4m3fn": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
+}
 
 
 def close(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
