@@ -54,7 +54,7 @@ func.func private @choose(%c: i1, %a: i32) -> (i32, i32) {
 // CHECK:         call @declared
 // CHECK:         call @blocks
 // CHECK:         call @kept
-func.func private @kernel(%a: tensor<i32>) -> tensor<i32> attributes {gradir.kernel} {
+func.func private @kernel(%a: tensor<i32>) -> tensor<i32> attributes {gradir.kernel = #kernel.loops<>} {
   return %a : tensor<i32>
 }
 func.func private @declared(i32) -> i32
