@@ -124,7 +124,7 @@ def test_operator_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_allclose(names["slope"], np.exp(names["x"]), rtol=1e-3)
     np.testing.assert_allclose(names["factor"], [[2, 0], [1, 2]], rtol=1e-6)
     (program,) = blocks(page, "mlir")
-    a = 4 * np.eye(64, dtype=np.float32)
+    a = 4 * np.eye(96, dtype=np.float32)
     np.testing.assert_array_equal(gradir.compile(gradir.parse(program))["f"](a), a / 2)
 
 

@@ -23,7 +23,7 @@ from gradir.reference import run
 from gradir.runtime.library import lapack
 from tests.cpu.batches import differences, forward
 
-BIG = "func.func @f(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {{\n  %0 = nd.cholesky %a lower{} : tensor<64x64xf32> -> tensor<64x64xf32>\n  return %0 : tensor<64x64xf32>\n}}\n"
+BIG = "func.func @f(%a: tensor<96x96xf32>) -> tensor<96x96xf32> {{\n  %0 = nd.cholesky %a lower{} : tensor<96x96xf32> -> tensor<96x96xf32>\n  return %0 : tensor<96x96xf32>\n}}\n"
 
 
 def expanded(text: str, target: str = "cpu") -> str:
@@ -48,13 +48,13 @@ def table() -> Iterator[None]:
 
 def test_size_and_target_decide() -> None:
     assert "nd.custom_call @lapack.potrf(%a) {config = {lower = true}}" in expanded(BIG.format(""))
-    assert "nd.cholesky" in expanded(BIG.format("").replace("64", "8"))
+    assert "nd.cholesky" in expanded(BIG.format("").replace("96", "8"))
     assert "nd.cholesky" in expanded(BIG.format(""), "cuda")
 
 
 def test_a_pinned_choice_wins() -> None:
     assert "nd.cholesky" in expanded(BIG.format(' {gradir.implementation = "loops"}'))
-    small = BIG.format(' {gradir.implementation = "lapack"}').replace("64", "8")
+    small = BIG.format(' {gradir.implementation = "lapack"}').replace("96", "8")
     assert "lapack.potrf" in expanded(small)
 
 
@@ -107,7 +107,7 @@ def test_a_plugin_adds_a_row(table: None) -> None:
     implement(Implementation("nd.cholesky", "mine", "user", "cpu", frozenset({"f32"}), lambda op: "", expand, lambda op: 1))
     assert "nd.add" in expanded(BIG.format(""))
     assert "nd.add" not in expanded(BIG.format("").replace("f32", "f64"))
-    x = np.ones((64, 64), np.float32)
+    x = np.ones((96, 96), np.float32)
     np.testing.assert_array_equal(compile_module(BIG.format(""), cache=False)["f"](x), x + x)
     implement(Implementation("nd.cholesky", "mine", "user", "cpu", frozenset({"f32"}), lambda op: "not today", expand, lambda op: 1))
     assert "nd.add" not in expanded(BIG.format(""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,12 @@ def openblas() -> Any:
 
 def _call(name: str, like: Array, *arguments: Any) -> int:
     """`LAPACKE_?name`, the letter by the element type; its info."""
-    function = getattr(openblas(), f"scipy_LAPACKE_{_LETTER[like.dtype.char]}{name}")
-    return function(*(_argument(value) for value in arguments))
+    return _function(name, like.dtype.char)(*map(_argument, arguments))
+
+
+@cache
+def _function(name: str, kind: str) -> Any:
+    return getattr(openblas(), f"scipy_LAPACKE_{_LETTER[kind]}{name}")
 
 
 def _argument(value: Any) -> Any:
@@ -56,9 +60,22 @@ def _argument(value: Any) -> Any:
 
 def _matrices(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     """Corresponding matrices (or rows, or vectors) of batches; each is a contiguous view."""
-    first = arrays[0]
-    batch = first.shape[:-2]
+    batch = arrays[0].shape[:-2]
+    if not batch:
+        return iter((arrays,))
     return (tuple(array[index] for array in arrays) for index in np.ndindex(*batch))
+
+
+def _triangle(a: Array, lower: bool) -> Array:
+    """One triangle, zeros in the other."""
+    if len(a) > 512:
+        return np.tril(a) if lower else np.triu(a)
+    return np.where(_places(len(a), lower), a, np.zeros((), a.dtype))
+
+
+@lru_cache(maxsize=32)
+def _places(n: int, lower: bool) -> Array:
+    return np.tri(n, dtype=np.bool_) if lower else np.tri(n, dtype=np.bool_).T
 
 
 def potrf(config: Config, outputs: Sequence[Array], a: Array) -> None:
@@ -66,7 +83,7 @@ def potrf(config: Config, outputs: Sequence[Array], a: Array) -> None:
     (out,) = outputs
     lower = bool(config["lower"])
     for source, found in _matrices(a, out):
-        found[...] = np.tril(source) if lower else np.triu(source)
+        found[...] = _triangle(source, lower)
         if not source.size:
             continue
         if openblas() is None:
@@ -75,8 +92,7 @@ def potrf(config: Config, outputs: Sequence[Array], a: Array) -> None:
             n = len(source)
             good = _call("potrf", found, COLUMN_MAJOR, "U" if lower else "L", n, found, n) == 0
         if not good or not np.isfinite(found).all():
-            nan = np.full_like(found, np.nan)
-            found[...] = np.tril(nan) if lower else np.triu(nan)
+            found[...] = _triangle(np.full_like(found, np.nan), lower)
 
 
 def _numpy_cholesky(found: Array, lower: bool) -> bool:
@@ -137,9 +153,10 @@ def getrf(_config: Config, outputs: Sequence[Array], a: Array) -> None:
             steps = np.empty(min(rows, columns), np.int32)
             _call("getrf", found, ROW_MAJOR, rows, columns, found, columns, steps)
             chosen[:, 0] = np.clip(steps - 1, 0, rows - 1)
-        order[:, 0] = np.arange(rows)
-        for k, p in enumerate(chosen[:, 0]):
-            order[[k, p], 0] = order[[p, k], 0]
+        permutation_of = list(range(rows))
+        for k, p in enumerate(chosen[:, 0].tolist()):
+            permutation_of[k], permutation_of[p] = permutation_of[p], permutation_of[k]
+        order[:, 0] = permutation_of
 
 
 def _eliminate(m: Array, pivots: Array) -> None:
