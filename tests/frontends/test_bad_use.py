@@ -95,7 +95,7 @@ MISTAKES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "item assignment": ("GR113", lambda a: a.__setitem__(0, 1)),
     "at out of range": ("GR104", lambda a: a.at[3].set(1)),
     "at with a mask": ("GR104", lambda a: a.at[a > 0].set(1)),
-    "at with many": ("GR104", lambda a: a.at[INDICES, 0].set(1)),
+    "at with an array behind a slice": ("GR104", lambda a: a.at[:, INDICES].set(1)),
     "at with None": ("GR104", lambda a: a.at[0, None].set(1)),
     "at with a step": ("GR104", lambda a: a.at[::2].set(1)),
     "at with a float": ("GR104", lambda a: a.at[0.5].set(1)),

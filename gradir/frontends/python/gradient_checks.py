@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.eager import to_numpy
+from gradir.frontends.python.jit import jit
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, unflatten
 from gradir.frontends.python.trace import user_error
@@ -45,7 +46,7 @@ def check_grads(
         if mode not in MODES:
             raise user_error("check_grads: no such mode", code="GR104", expected=", ".join(MODES), found=repr(mode))
     rng = np.random.default_rng(seed)
-    _check(function, tuple(args), order, tuple(modes), (step, tolerance), rng, "")
+    _check(jit(function), tuple(args), order, tuple(modes), (step, tolerance), rng, "")
 
 
 def _check(

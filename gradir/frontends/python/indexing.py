@@ -14,9 +14,9 @@ from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.dims import Dim
 from gradir.frontends.python.elementwise import add, less, where
-from gradir.frontends.python.operands import as_array, astype, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, normalize_axes, with_shape
 from gradir.frontends.python.run_time_slices import run_time_index, run_time_slice
-from gradir.frontends.python.shape import flip, reshape, slice_
+from gradir.frontends.python.shape import flip, reshape, slice_, stack
 from gradir.frontends.python.sizes import sizes as whole_sizes, whole
 from gradir.frontends.python.trace import apply, user_error
 
@@ -70,7 +70,7 @@ def _start(s: Any) -> Array:
 
 
 def getitem(x: Array, index: Any) -> Array:
-    """numpy's basic indexing, one integer array per expression, and run-time integers"""
+    """numpy's basic indexing, integer arrays, and run-time integers"""
     items = expand_index(x, index if isinstance(index, tuple) else (index,))
     return _getitem(x, items)
 
@@ -93,7 +93,7 @@ def _getitem(x: Array, items: list[Any]) -> Array:
     limit: list[Any] = list(x.shape)
     flipped: list[int] = []
     dynamic: dict[int, Array] = {}
-    gathered: tuple[int, Array] | None = None
+    gathered: dict[int, Array] = {}
     shape: list[int | None] = []
     dim = 0
     for item in items:
@@ -134,12 +134,8 @@ def _getitem(x: Array, items: list[Any]) -> Array:
                 )
             if at.ndim == 0:
                 dynamic[dim] = wrapped(at, n)
-            elif gathered is not None:
-                raise user_error(
-                    "two index arrays in one expression", code="GR104", expected="one", found="two", hint="use gradir.take twice"
-                )
             else:
-                gathered = (dim, at)
+                gathered[dim] = at
                 shape.append(None)
         dim += 1
     return _assemble(x, items, start, limit, stride, flipped, dynamic, gathered)
@@ -163,7 +159,7 @@ def _assemble(
     stride: list[int],
     flipped: list[int],
     dynamic: dict[int, Array],
-    gathered: tuple[int, Array] | None,
+    gathered: dict[int, Array],
 ) -> Array:
     """Static slice, then run-time window, then gather, then the final shape."""
     x = slice_(x, start, limit, stride)
@@ -172,23 +168,53 @@ def _assemble(
     if dynamic:
         sizes = [1 if k in dynamic else n for k, n in enumerate(x.shape)]
         x = dynamic_slice(x, [dynamic.get(k, 0) for k in range(x.ndim)], sizes)
+    at_front = False
     index_shape: tuple[int, ...] = ()
-    if gathered is not None:
-        x, index_shape = take(x, gathered[1], gathered[0]), gathered[1].shape
-    shape: list[int] = []
-    dim = 0
+    place = min(gathered, default=x.ndim)
+    if gathered:
+        at_front = not _adjacent([not isinstance(item, slice) and item is not None for item in items])
+    if len(gathered) == 1 and not at_front:
+        index_shape = gathered[place].shape
+        x = take(x, gathered[place], place)
+    elif gathered:
+        place = 0 if at_front else place
+        x, index_shape = _take_together(x, gathered, place)
+    others = iter(n for k, n in enumerate(x.shape) if not place <= k < place + len(index_shape))
+    shape: list[Any] = list(index_shape) if at_front else []
+    written = at_front
     for item in items:
         if item is None:
             shape.append(1)
+        elif not isinstance(item, slice) and _is_gather(item):
+            shape += [] if written else index_shape
+            written = True
         elif isinstance(item, slice):
-            shape.append(x.shape[dim])
-            dim += 1
-        elif gathered is not None and _is_gather(item):
-            shape += index_shape
-            dim += len(index_shape)
+            shape.append(next(others))
         else:
-            dim += 1
+            next(others)  # one element, whose dimension goes
     return reshape(x, tuple(shape))
+
+
+def _adjacent(flags: list[bool]) -> bool:
+    """Whether all that is no slice stands side by side: then numpy puts the dimensions of index arrays there, else in front."""
+    first, last = flags.index(True), len(flags) - 1 - flags[::-1].index(True)
+    return all(flags[first : last + 1])
+
+
+def _take_together(x: Array, gathered: dict[int, Array], place: int) -> tuple[Array, tuple[int, ...]]:
+    """`x` at the elements that several index arrays, broadcast together, name; their dimensions at `place` of the result."""
+    dims = tuple(gathered)
+    common = np.broadcast_shapes(*(at.shape for at in gathered.values()))
+    columns = [astype(broadcast_to(wrapped(at, x.shape[d]), common), np.int64) for d, at in gathered.items()]
+    vectors = stack(columns, len(common))
+    sizes = [1 if k in gathered else n for k, n in enumerate(x.shape)]
+    rest = [k for k in range(x.ndim) if k not in gathered]
+    offset = [k if k < place else k + len(common) for k in range(len(rest))]
+    shape = [sizes[k] for k in rest]
+    shape[place:place] = common
+    numbers = {"offset": offset, "collapsed": dims, "operand_batch": (), "indices_batch": (), "map": dims, "sizes": sizes}
+    properties = {name: i64_array(value) for name, value in numbers.items()}
+    return apply(nd.GatherGeneralOp, [x, vectors], with_shape(x, tuple(shape)), **properties), common
 
 
 def _is_gather(item: Any) -> bool:

@@ -11,8 +11,8 @@ from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import add, maximum, minimum, multiply
 from gradir.frontends.python.gather_scatter import scatter
 from gradir.frontends.python.indexing import dynamic_slice, dynamic_update_slice, expand_index, scatter_add, slice_bounds, wrapped
-from gradir.frontends.python.operands import as_array, broadcast_to, is_scalar
-from gradir.frontends.python.shape import expand_dims, reshape
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar
+from gradir.frontends.python.shape import expand_dims, reshape, stack
 from gradir.frontends.python.trace import user_error
 
 
@@ -31,10 +31,7 @@ class At:
 
     def add(self, value: Any) -> Array:
         """x with `value` added to x[i]; an array of indices adds to the row of each, in order"""
-        at = self._indices()
-        if at is not None:
-            return scatter_add(self.x, at, broadcast_to(as_array(value, self.x.dtype), (*at.shape, *self.x.shape[1:])))
-        return self._update(add, value)
+        return self._either("add", add, value)
 
     def multiply(self, value: Any) -> Array:
         """x with x[i] multiplied"""
@@ -52,24 +49,35 @@ class At:
         found = self._rows(kind, value)
         return self._update(combine, value) if found is None else found
 
-    def _indices(self) -> Array | None:
-        """Row numbers, where the index is an array of them."""
+    def _indices(self) -> list[Array] | None:
+        """The index arrays that stand in front, broadcast together, where the index has any."""
         items = expand_index(self.x, self.index if isinstance(self.index, tuple) else (self.index,))
-        if not items or not _is_indices(items[0]) or any(item != slice(None) for item in items[1:]):
+        count = next((k for k, item in enumerate(items) if isinstance(item, slice) or item is None), len(items))
+        front = items[:count]
+        if not any(_is_indices(item) for item in front):
             return None
-        at = as_array(items[0])
-        if at.dtype.kind not in "iu":
-            raise _unsupported(f"an index of type {at.type}")
-        return wrapped(at, self.x.shape[0])
+        if any(item != slice(None) for item in items[count:]):
+            raise _unsupported("index arrays behind or beside slices")
+        arrays = [as_array(item) for item in front]
+        for at in arrays:
+            if at.dtype.kind not in "iu":
+                raise _unsupported(f"an index of type {at.type}")
+        common = np.broadcast_shapes(*(at.shape for at in arrays))
+        return [broadcast_to(wrapped(at, n), common) for at, n in zip(arrays, self.x.shape)]
 
     def _rows(self, kind: str, value: Any) -> Array | None:
-        """Every row that an array of indices names, one after the other; those out of range are dropped."""
-        at = self._indices()
-        if at is None:
+        """Every place that the index arrays name, one after the other; those out of range are dropped."""
+        arrays = self._indices()
+        if arrays is None:
             return None
-        new = broadcast_to(as_array(value, self.x.dtype), (*at.shape, *self.x.shape[1:]))
-        window = range(at.ndim, at.ndim + self.x.ndim - 1)
-        return scatter(self.x, expand_dims(at, at.ndim), new, kind, window=tuple(window), inserted=(0,), map=(0,))
+        count, common = len(arrays), arrays[0].shape
+        new = broadcast_to(as_array(value, self.x.dtype), (*common, *self.x.shape[count:]))
+        if kind == "add" and count == 1:
+            return scatter_add(self.x, arrays[0], new)
+        vectors = stack([astype(at, np.int64) for at in arrays], len(common)) if count > 1 else expand_dims(arrays[0], len(common))
+        window = range(len(common), len(common) + self.x.ndim - count)
+        places = tuple(range(count))
+        return scatter(self.x, vectors, new, kind, window=tuple(window), inserted=places, map=places)
 
     def _update(self, combine: Callable[[Array, Array], Array] | None, value: Any) -> Array:
         x = self.x
@@ -119,9 +127,9 @@ def _window(x: Array, index: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...
 
 def _unsupported(found: str) -> Exception:
     return user_error(
-        "x.at[...] takes integers and slices without a step",
+        "x.at[...] takes integers, slices without a step, and index arrays in front",
         code="GR104",
-        expected="integers, slices, run-time integers; one array of indices in front",
+        expected="integers, slices, run-time integers; index arrays in front, then whole dimensions",
         found=found,
         hint="use gradir.scatter for other places, or gradir.where with a mask",
     )
