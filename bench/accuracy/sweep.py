@@ -92,10 +92,11 @@ def measure_pair(reference: Reference, function: Callable[[Array], Array], block
     y, mirrored = function(x), function(-x)
     compare(reference, x, y, result)
     flip = _SIGN if reference.symmetry == "odd" else np.uint32(0)
-    same = (mirrored.view(np.uint32) == (y.view(np.uint32) ^ flip)) | (np.isnan(y) & np.isnan(mirrored))
-    result.inputs += int(np.count_nonzero(same))
-    if not same.all():
-        compare(reference, -x[~same], mirrored[~same], result, whole=False)
+    differs = np.flatnonzero(mirrored.view(np.uint32) != (y.view(np.uint32) ^ flip))
+    differs = differs[~(np.isnan(y[differs]) & np.isnan(mirrored[differs]))]
+    result.inputs += len(x) - len(differs)
+    if len(differs):
+        compare(reference, -x[differs], mirrored[differs], result, whole=False)
 
 
 def compare(reference: Reference, x: Array, got: Array, result: Result, *, whole: bool = True) -> None:
@@ -103,31 +104,29 @@ def compare(reference: Reference, x: Array, got: Array, result: Result, *, whole
     with np.errstate(all="ignore"):
         wide = reference.on_block(x.astype(np.float64)) if whole else reference.function(x.astype(np.float64))
         near = wide.astype(np.float32)
-        exact = got.view(np.uint32) == near.view(np.uint32)
-        if reference.bound == 0:
-            inexact = wide != near  # cannot be: the function's results are floats
-            exact &= ~(inexact & ~np.isnan(wide))
     result.inputs += len(x)
-    off = np.flatnonzero(~exact)
+    differs = got.view(np.uint32) != near.view(np.uint32)
+    if reference.bound == 0:
+        differs |= (wide != near) & ~np.isnan(wide)  # cannot be: the function's results are floats
+    off = np.flatnonzero(differs)
     off = off[~(np.isnan(got[off]) & np.isnan(near[off]))]
-    if not len(off):
-        return
-    x, got, wide, near = x[off], got[off], wide[off], near[off]
-    special = ~np.isfinite(got) | ~np.isfinite(near)
-    zeros = (got == 0) & (near == 0)  # of different sign
-    wrong = special | (zeros & (reference.bound == 0 or reference.symmetry == "odd"))
+    got, near, wide = got[off], near[off], wide[off]
+    wrong = ~np.isfinite(got) | ~np.isfinite(near)
+    if reference.bound == 0 or reference.symmetry == "odd":
+        wrong |= (got == 0) & (near == 0)  # of different sign
     if wrong.any():
         result.mismatches += int(np.count_nonzero(wrong))
         if not result.first_mismatch:
             k = int(np.flatnonzero(wrong)[0])
-            result.first_mismatch = f"{reference.name}({x[k]!r}) = {got[k]!r}, not {near[k]!r}"
-    x, got, wide, near = (a[~wrong] for a in (x, got, wide, near))
-    ulp = np.abs(got.astype(np.float64) - wide) / np.maximum(np.spacing(np.abs(near)).astype(np.float64), _LEAST)
-    keep = min(_HARD, len(ulp))
-    if not keep:
-        return
-    top = np.argpartition(ulp, len(ulp) - keep)[len(ulp) - keep :]
-    found = [(float(ulp[k]), int(x[k : k + 1].view(np.uint32)[0])) for k in top]
+            result.first_mismatch = f"{reference.name}({x[off[k]]!r}) = {got[k]!r}, not {near[k]!r}"
+        off, got, near, wide = (a[~wrong] for a in (off, got, near, wide))
+    unit = (near.view(np.uint32) & np.uint32(0x7F800000)).view(np.float32).astype(np.float64) * 2.0**-23
+    ulp = np.abs(got - wide) / np.maximum(unit, _LEAST)
+    least = result.worst[-1][0] if len(result.worst) == _HARD else -1.0
+    worse = np.flatnonzero(ulp > least)
+    if len(worse) > _HARD:
+        worse = worse[np.argpartition(ulp[worse], len(worse) - _HARD)[len(worse) - _HARD :]]
+    found = [(float(ulp[k]), int(x[off[k] : off[k] + 1].view(np.uint32)[0])) for k in worse]
     result.worst = sorted([*result.worst, *found], reverse=True)[:_HARD]
 
 
