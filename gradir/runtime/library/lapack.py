@@ -118,11 +118,8 @@ def trsm(config: Config, outputs: Sequence[Array], a: Array, b: Array) -> None:
             continue
         op = {"N": _NO_TRANS, "T": _TRANS, "C": _ADJOINT}[transpose]
         words = (ROW_MAJOR, _LEFT if left else _RIGHT, _LOWER if lower else _UPPER, op, _UNIT if unit else _NON_UNIT, *x.shape)
-        alpha: Any = np.ones(1, x.dtype)
-        if x.dtype.kind == "c":
-            alpha = _argument(alpha)
-        else:
-            alpha = ctypes.c_float(1.0) if x.dtype.char == "f" else ctypes.c_double(1.0)
+        one = np.ones(1, x.dtype)  # real ones go by value, complex ones by address
+        alpha = {"f": ctypes.c_float(1.0), "d": ctypes.c_double(1.0)}.get(x.dtype.char, _argument(one))
         function = getattr(openblas(), f"scipy_cblas_{_LETTER[x.dtype.char]}trsm")
         function(*map(_argument, words), alpha, _argument(m), ctypes.c_int(len(m)), _argument(x), ctypes.c_int(x.shape[1]))
 
