@@ -161,6 +161,7 @@ nd.split         | composite          | Split              | split          | sp
 nd.one_hot       | composite          | OneHot             | nn.functional.one_hot |       | nn.one_hot
 nd.quantize      | composite          | QuantizeLinear     | quantize_per_tensor |         |
 nd.dequantize    | composite          | DequantizeLinear   | Tensor.dequantize |           |
+nd.custom_call   | custom_call        |                    | library.custom_op |           | ffi.ffi_call, pure_callback
 nd.softmax       | composite          | Softmax            | softmax        |              | nn.softmax
 nd.log_softmax   | composite          | LogSoftmax         | log_softmax    |              | nn.log_softmax
 nd.logsumexp     | composite          | ReduceLogSumExp    | logsumexp      |              | scipy.special.logsumexp
@@ -174,7 +175,6 @@ NO_SUCH_FACTORISATION = "no such op there; JAX calls LAPACK by custom_call"
 
 NONE: dict[str, str] = {
     **dict.fromkeys(("nd.lu", "nd.qr", "nd.eigh", "nd.svd"), NO_SUCH_FACTORISATION),
-    "nd.custom_call": "the function that it names is registered here, not there",
     "nd.symbol": "names of sizes are ours; StableHLO asks a tensor for its size",
     "nd.bessel_i0e": "CHLO has bessel_i1e only; JAX writes a polynomial",
     "nd.dim": "the exporter writes static sizes only",

@@ -127,6 +127,9 @@ def test_everything_that_is_missing_is_named_at_once() -> None:
 
 # -- with jaxlib
 
+OURS_ALONE = {"nd.custom_call"}
+"""Ops whose meaning is not known there."""
+
 
 def flushed(array: np.ndarray) -> np.ndarray:
     """Without subnormal numbers: XLA reads and writes them as 0."""
@@ -140,7 +143,7 @@ def flushed(array: np.ndarray) -> np.ndarray:
 
 
 @needs_jax
-@pytest.mark.parametrize(("op", "sample"), STATIC)
+@pytest.mark.parametrize(("op", "sample"), [case for case in STATIC if case.values[0].name not in OURS_ALONE])
 def test_xla_gives_the_same(op: type[nd.NdOp], sample: Sample) -> None:
     text = exported(sample.text).replace("@f(", "@main(")
     inputs = [flushed(np.asarray(x)) for x in sample.inputs()]

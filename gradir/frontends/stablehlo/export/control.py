@@ -7,6 +7,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, SymbolRefAttr, i32
 from xdsl.ir import Attribute
 
+from gradir.dialects import nd
 from gradir.dialects.types import element_of, ints, is_unsigned
 from gradir.dialects.upstream import arith, scf
 from gradir.frontends.stablehlo.conversion import UnsupportedError
@@ -70,6 +71,16 @@ def call(w: Writer, op: Any, operands: Values) -> Values:
     head = f"{', '.join(v.name for v in made)} = " if made else ""
     w.line(f"{head}func.call @{callee}({names}) : ({list_text(v.type for v in operands)}) -> {results_text(results)}")
     return made
+
+
+def custom_call(w: Writer, op: nd.CustomCallOp, operands: Values) -> Values:
+    """A call of the function of that name, which whoever runs it must have registered."""
+    if "complex_operands" in op.properties or "complex_results" in op.properties:
+        raise UnsupportedError("complex numbers that were split already")
+    config = "" if op.config is None else f", backend_config = {op.config}"
+    effects = ", has_side_effect = true" if op.effects is not None else ""
+    attributes = f'call_target_name = "{op.callee.data}", api_version = 4 : i32{config}{effects}'
+    return w.op("stablehlo.custom_call", operands, [kind_of(result.type) for result in op.results], attributes)
 
 
 # -- scalars
@@ -139,6 +150,7 @@ RULES: dict[str, ExportRule] = {
     "scf.if": if_op,
     "scf.index_switch": index_switch,
     "func.call": call,
+    "nd.custom_call": custom_call,
     **{op: _binary(name) for op, name in ARITH.items()},
     "arith.constant": constant,
     "arith.cmpi": compare,
