@@ -179,6 +179,13 @@ class Lowering:
         flag = self.builder(arith.CmpiOp, (self.size_of(room), self.index(0)), (i1,), {"predicate": IntegerAttr(5, i64)})
         self.builder(cf.AssertOp, (flag,), (), {"msg": StringAttr(f"{what}: {part} does not fit in {whole}")})
 
+    def within(self, offset: int, size: Dim) -> int | SSAValue:
+        """`min(offset, size)`: where a slice of no elements begins, unless the texts or the limits of names prove that there are enough."""
+        room = size_algebra.minus(size, offset)
+        if offset == 0 or room is None or size_algebra.bounds(room, self._limits)[0] >= 0:
+            return offset
+        return self.builder(arith.MinSIOp, (self.index(offset), self.size_of(size)), (INDEX,))
+
     def _limits(self, name: str) -> tuple[int, int]:
         limits = self.limits.get(name)
         return (0, size_algebra.UNLIMITED) if limits is None else (limits.min, limits.max or size_algebra.UNLIMITED)

@@ -61,9 +61,8 @@ def lower_slice(lowering: Lowering, op: nd.SliceOp) -> View:
     for d, (size, limit) in enumerate(zip(shape_of(op.operand), op.numbers("limit"))):
         if not isinstance(size, int) and limit >= 0:
             lowering.require_within(limit, size, f"nd.slice of dimension {d}")
-    return slice_view(
-        lowering, lowering.view(op.operand), shape_of(op.operand), op.numbers("start"), shape_of(op.result), op.numbers("stride")
-    )
+    starts = [lowering.within(start, size) for start, size in zip(op.numbers("start"), shape_of(op.operand))]
+    return slice_view(lowering, lowering.view(op.operand), shape_of(op.operand), starts, shape_of(op.result), op.numbers("stride"))
 
 
 @lowers(nd.PadOp)
@@ -90,13 +89,13 @@ def pad_view(
     """
     if not any(low) and not any(high) and not any(interior):
         return view
-    offsets, kept, places = [], list[Dim](), list[int]()
+    offsets, kept, places = list[Offset](), list[Dim](), list[Offset]()
     for d, n in enumerate(shape):
         step = interior[d] + 1
         first = max(0, -(low[d] // step)) if low[d] < 0 else 0
         kept.append(_kept(n, result[d], low[d], high[d], step, first))
-        offsets.append(first)
-        places.append(low[d] + first * step)
+        offsets.append(lowering.within(first, n))
+        places.append(lowering.within(low[d] + first * step, result[d]))
     sizes = tuple(kept)
     if 0 in sizes:
         return value.over(())
