@@ -113,10 +113,16 @@ def test_several_results_no_result_and_complex(register: Callable[..., None]) ->
             gd.custom_call("note", x * k)
         return gd.custom_call("pair", x)
 
-    negated, total = gd.jit(f)(X)
-    np.testing.assert_array_equal(negated, -X)
-    assert total == X.sum()
-    assert len(seen) == 3 and all(np.array_equal(found, X * k) for k, found in enumerate(seen))
+    def eagerly(x: Any) -> Any:
+        with gd.eager():
+            return [np.asarray(value) for value in f(gd.asarray(x))]
+
+    for call in (gd.jit(f), eagerly):
+        seen.clear()
+        negated, total = call(X)
+        np.testing.assert_array_equal(negated, -X)
+        assert total == X.sum()
+        assert len(seen) == 3 and all(np.array_equal(found, X * k) for k, found in enumerate(seen))
     z = np.array([1 + 2j, -3j], np.complex64)
     np.testing.assert_array_equal(gd.jit(lambda z: gd.custom_call("conjugate", 2 * z))(z), 2 * np.conj(z))
 
@@ -205,6 +211,9 @@ def test_what_a_function_raises_is_the_cause(register: Callable[..., None]) -> N
         error = failure(lambda: f(X), "RT032")
         assert error.op == "nd.custom_call" and "test_custom_calls.py" in error.location and "@bad" in error.message
         assert isinstance(error.__cause__, KeyError)
+    with gd.eager():
+        error = failure(lambda: gd.custom_call("bad", gd.asarray(X)), "RT032")
+    assert isinstance(error.__cause__, KeyError)
     register("mutates", lambda x: x.fill(0), shape=lambda x: x)
     error = failure(lambda: gd.jit(lambda x: gd.custom_call("mutates", x))(X), "RT032")
     assert "read-only" in str(error.__cause__)

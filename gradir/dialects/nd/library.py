@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from gradir.dialects import custom_calls
 from gradir.dialects.nd.base import I64_ARRAY, TENSOR, Sample
 from gradir.dialects.types import element_of, i64_array, ints, numpy_dtype, shape_of, sizes_agree
+from gradir.errors import GradirError
 from gradir.ir.passes import error_at
 
 _PROPERTIES = ("config", "effects", "complex_operands", "complex_results")
@@ -175,7 +176,12 @@ def call_meaning(
         dtype = np.dtype(numpy_dtype(element_of(kind)))
         joined = k in complex_results
         shapes.append((shape[:-1], np.result_type(dtype, np.complex64)) if joined else (shape, dtype))
-    given = row.evaluate(config, shapes, *taken)
+    try:
+        given = row.evaluate(config, shapes, *taken)
+    except GradirError:
+        raise
+    except Exception as error:
+        raise _failed(op, row.name, error) from error
     if len(given) != len(shapes):
         raise _bad_results(op, row.name, f"{len(shapes)} results", str(len(given)))
     out: list[Any] = []
@@ -208,6 +214,18 @@ def _agree(want: Attribute, have: Attribute) -> bool:
         return False
     one, two = shape_of(cast("Attribute", want)), shape_of(cast("Attribute", have))
     return len(one) == len(two) and all(map(sizes_agree, one, two))
+
+
+def _failed(op: Any, name: str, error: Exception) -> GradirError:
+    return error_at(
+        op,
+        f"@{name} failed: {type(error).__name__}: {error}",
+        part="runtime",
+        code="RT032",
+        expected="a function that returns",
+        found=type(error).__name__,
+        hint="the cause is chained to this error",
+    )
 
 
 def _bad_results(op: Any, name: str, expected: str, found: str) -> Exception:
