@@ -13,6 +13,9 @@ import numpy as np
 
 from gradir.errors import GradirError
 
+SHARED = 1 << 14
+"""Results of so many bytes become jax arrays that share memory; copying smaller ones takes less time than sharing them."""
+
 
 @cache
 def jax() -> Any:
@@ -47,6 +50,6 @@ def to_jax(array: Any, aval: Any) -> Any:
     """A result as a jax array: the runtime's memory itself where JAX takes it (DLPack has no bfloat16, and JAX wants 64-byte alignment)."""
     if is_key(aval.dtype):
         return jax().random.wrap_key_data(array, impl=aval.dtype._impl.name)  # key_impl wants an array, not a type
-    if array.dtype.kind in "biufc" and array.size and array.flags.writeable:
+    if array.nbytes >= SHARED and array.dtype.kind in "biufc":
         return jax().dlpack.from_dlpack(array)
     return jax().numpy.asarray(array)

@@ -14,6 +14,7 @@ from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.program import Program
 from gradir.frontends.python.trace import tracing
 from gradir.frontends.stablehlo import import_text
+from gradir.runtime.module import Function
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Traced:
     outputs: tuple[Any, ...]
     structure: Any
     donated: tuple[int, ...] = ()
-    run: Callable[..., tuple[Any, ...]] | None = field(default=None, repr=False)
+    compiled: Function | None = field(default=None, repr=False)
 
 
 class JaxFunction:
@@ -53,6 +54,9 @@ class JaxFunction:
     def __repr__(self) -> str:
         return f"<gradir.frontends.jax.jit {getattr(self.function, '__name__', 'f')}: {len(self._programs)} programs>"
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure, fixed = self._dynamic(args, kwargs)
         if any(isinstance(leaf, jax().core.Tracer) for leaf in leaves):
@@ -63,9 +67,9 @@ class JaxFunction:
         traced = self._programs.get(key)
         if traced is None:
             traced = self._programs[key] = self._trace(args, kwargs)
-        if traced.run is None:
-            traced.run = self._compiled(traced.program)
-        results = traced.run(*map(to_runtime, leaves, traced.inputs))
+        if traced.compiled is None:
+            traced.compiled = self._compiled(traced.program)
+        results = traced.compiled.flat(*map(to_runtime, leaves, traced.inputs))
         for position in traced.donated:
             if hasattr(leaves[position], "delete"):
                 leaves[position].delete()
@@ -108,10 +112,10 @@ class JaxFunction:
             start += count
         return tuple(found)
 
-    def _compiled(self, program: Program) -> Callable[..., tuple[Any, ...]]:
+    def _compiled(self, program: Program) -> Function:
         o = self.options
         module = compile_module(program, target=o.target, threads=o.threads or None, cache=o.cache, optimize=o.optimize, entry="main")
-        return module["main"].flat
+        return module["main"]
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """Inside a function that Gradir traces: a call of the program, so that `gradir.grad` and `gradir.jit` take JAX functions."""
