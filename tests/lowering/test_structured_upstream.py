@@ -16,13 +16,16 @@ from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module, print_module
 from gradir.lowering.convert_nd_to_linalg import ConvertNdToLinalg
+from gradir.lowering.f8_to_bits import F8ToBits
 from gradir.lowering.fuse import Fuse
+from gradir.lowering.name_sizes import NameSizes
 from gradir.lowering.nd_expand import NdExpand
 from gradir.lowering.order_kernels import OrderKernels
 from gradir.lowering.outline_kernels import OutlineKernels
+from gradir.lowering.split_complex import SplitComplex
 from gradir.reference import run
 
-ALLOWED = {"builtin", "func", "scf", "arith", "math", "tensor", "linalg", "affine"}
+ALLOWED = {"builtin", "func", "cf", "scf", "arith", "math", "tensor", "linalg", "affine"}
 MLIR_OPT = shutil.which("mlir-opt-22")
 
 
@@ -32,7 +35,10 @@ def test_mlir_opt_accepts_level_2() -> None:
     for op in nd.Nd.operations:
         for sample in op.samples():  # type: ignore[attr-defined]
             module = parse_module(sample.text)
-            for stage in ((NdExpand(), ConvertNdToLinalg()), (Fuse(), OutlineKernels(), OrderKernels())):
+            for stage in (
+                (NameSizes(), NdExpand(), SplitComplex(), F8ToBits(), ConvertNdToLinalg()),
+                (Fuse(), OutlineKernels(), OrderKernels()),
+            ):
                 for each in stage:
                     each.apply(module, PassContext())
                 assert {inner.dialect_name() for inner in module.walk()} <= ALLOWED
