@@ -11,6 +11,7 @@ import pytest
 import gradir as gd
 from gradir.errors import GradirError
 from gradir.frontends.jax import arrays as arrays_module, from_jax, jit
+from gradir.frontends.jax.text import text_of
 from gradir.reference import run
 
 jax = pytest.importorskip("jax")
@@ -154,3 +155,20 @@ def test_without_jax_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
         jit(lambda x: x)
     assert (caught.value.code, caught.value.hint) == ("GR130", "pip install gradir[jax]")
     arrays_module.jax.cache_clear()
+
+
+def test_large_constants_are_never_text():
+    rng = np.random.default_rng(0)
+    w, i, b = rng.normal(size=(64, 64)).astype(np.float32), np.arange(3000, dtype=np.int32), rng.random(5000) > 0.5
+    h = jnp.asarray(rng.normal(size=2000), jnp.bfloat16)
+
+    def f(x):
+        inner = jax.lax.cond(x[0, 0] > 0, lambda: jnp.asarray(w) * 2, lambda: jnp.asarray(w.T))
+        return x @ w, x.sum().astype(int) + i, b, h * 2, inner
+
+    lowered = jax.jit(f).lower(jnp.ones((2, 64)))
+    taken = text_of(lowered)
+    assert len(taken.text) < 10_000
+    assert sorted(len(data) for data in taken.blobs.values()) == [4000, 5000, 12000, 16384, 16384]
+    for ours, theirs in zip(jit(f)(jnp.ones((2, 64))), f(jnp.ones((2, 64)))):
+        np.testing.assert_allclose(np.asarray(ours, np.float64), np.asarray(theirs, np.float64), rtol=1e-4, atol=1e-5)

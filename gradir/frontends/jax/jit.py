@@ -10,10 +10,11 @@ from typing import Any
 from gradir.driver.compile import compile_module
 from gradir.errors import GradirError
 from gradir.frontends.jax.arrays import jax, to_jax, to_runtime
+from gradir.frontends.jax.text import text_of
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.program import Program
 from gradir.frontends.python.trace import tracing
-from gradir.frontends.stablehlo import import_text
+from gradir.frontends.stablehlo import import_extracted
 from gradir.runtime.module import Function
 
 
@@ -96,7 +97,7 @@ class JaxFunction:
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         lowered = self._jitted.lower(*args, **kwargs)
-        program = import_text(lowered.as_text(debug_info=True), f"<jax {getattr(self.function, '__name__', 'f')}>")
+        program = import_extracted(text_of(lowered), f"<jax {getattr(self.function, '__name__', 'f')}>")
         outputs, structure = jax().tree.flatten(lowered.out_info)
         return Traced(program, tuple(jax().tree.leaves(lowered.in_avals)), tuple(outputs), structure, self._donated(args))
 

@@ -23,15 +23,16 @@ def import_text(text: str, name: str = "<stablehlo>", engine: Engine | None = No
     `name` is the file that locations show where the text has none of its own. Remarks about what was ignored (sharding) go to `engine`.
     Raises GradirError GR010 (syntax), GR120 (all that has no counterpart, at once).
     """
-    return _import(extract(text), name, engine)
+    return import_extracted(extract(text), name, engine)
 
 
 def import_file(path: str | PathLike[str], engine: Engine | None = None) -> Program:
     """`import_text` of a file, which is not read as a whole: large constants go straight into the arrays of the module."""
-    return _import(extract_file(path), str(path), engine)
+    return import_extracted(extract_file(path), str(path), engine)
 
 
-def _import(source: Extracted, name: str, engine: Engine | None) -> Program:
+def import_extracted(source: Extracted, name: str = "<stablehlo>", engine: Engine | None = None) -> Program:
+    """`import_text` of a text whose large constants were taken out already."""
     with collector_paused():
         context = stablehlo_context(source.blobs)
         read = parse_module(source.text, name, context, check=False, parser=LineParser)
