@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import gradir as gd
+from gradir.autodiff.registry import VJP
+from gradir.dialects import nd
 
 INF = np.inf
 
@@ -242,3 +244,11 @@ def test_integers_have_no_derivative(gradient: Any) -> None:
     with pytest.raises((gd.GradirError, TypeError), match=r"int|i32"):
         gradient(lambda k: k * 1.0, k)
     np.testing.assert_array_equal(gradient(lambda x, k: x * k.astype(np.float32), [1.0, 2.0], k), [3, 4])
+
+
+def test_numerics_an_op_without_a_rule_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither mode guesses: the error names op, line and request."""
+    monkeypatch.delitem(VJP, nd.SinOp)
+    for request in (gd.grad(gd.sin), lambda x: gd.jvp(gd.sin, (x,), (x,))):
+        with pytest.raises(gd.GradirError, match=r"AD001.*nd.sin(.|\n)*ad\.(value_and_grad|jvp) @"):
+            gd.jit(request, cache=False)(np.float32(1))

@@ -215,3 +215,27 @@ def test_pooling_in_ceil_mode(run: Run) -> None:
     np.testing.assert_allclose(run(pool, image)[0, :, :, 0], expected, atol=1e-4)
     largest = partial(gd.max_pool, window=2, padding=[(1, 1)])
     bits_equal(run(largest, f32([-1, -2]).reshape(1, 2, 1)).ravel(), [-1, -2])
+
+
+def test_f8_ops_are_computed_in_f32(run: Run) -> None:
+    """Rounded after each op: (16 + 1) - 16 is 0 where 17 is halfway between neighbours, and 448 + 1 stays 448."""
+    x = np.array([16, 448], ml_dtypes.float8_e4m3fn)
+    one = np.ones(2, ml_dtypes.float8_e4m3fn)
+    bits_equal(run(lambda x, y: (x + y) - x, x, one).astype(np.float32), [0, 0])
+
+
+def test_f8_overflow(run: Run) -> None:
+    x = f32(464, 465, INF, 448)
+    bits_equal(run(lambda x: x.astype(ml_dtypes.float8_e4m3fn), x).astype(np.float32), [448, NAN, NAN, 448])
+    bits_equal(run(lambda x: x.astype(ml_dtypes.float8_e5m2), f32(61440, 61439)).astype(np.float32), [INF, 57344])
+
+
+def test_f8_saturates_where_convert_says_so(text: Run) -> None:
+    module = "func.func @f(%x: tensor<3xf32>) -> tensor<3xf8E4M3FN> {\n  %y = nd.convert %x saturate : tensor<3xf32> -> tensor<3xf8E4M3FN>\n  return %y : tensor<3xf8E4M3FN>\n}"
+    bits_equal(text(module, f32(INF, 1000, -465))[0].astype(np.float32), [448, 448, -448])
+
+
+def test_quantize_rounds_after_adding_zero(run: Run) -> None:
+    found = run(lambda x: gd.quantize(x, np.float32(1), np.int8(1)), f32(0.5, NAN, 1000, -1000, 1.5))
+    assert found.tolist() == [2, 0, 127, -128, 2]
+    assert found.dtype == np.int8
