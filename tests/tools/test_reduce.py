@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -14,7 +16,7 @@ import pytest
 from gradir.errors import GradirError
 from gradir.ir.text import parse_module, print_module
 from gradir.tools.reduce import Progress, reduce_lines, reduce_module
-from gradir.tools.reduce.command import run
+from gradir.tools.reduce.command import _write, run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -246,3 +248,43 @@ def test_ctrl_c_keeps_the_best_result(tmp_path: Path) -> None:
     assert "nd.cos" in text and "@unused" not in text
     parse_module(text)
     assert "interrupted" in err
+
+
+def test_progress_on_a_terminal(tmp_path: Path) -> None:
+    """Somebody watches: how many lines are left, after how many tests, what is tried."""
+    master, slave = os.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "gradir.tools.reduce.command",
+        file(tmp_path),
+        "--test",
+        "sleep 0.02; ! grep -q nd.cos {}",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    process = subprocess.Popen(command, stderr=slave, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"})
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while data := os.read(master, 1 << 16):
+            shown += data
+    os.close(master)
+    assert process.wait() == 0
+    assert re.search(rb"\d+ lines after \d+ tests; \w+", shown), shown
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
+    """A result replaces a file whole; it must not replace what is no file."""
+    link, target = tmp_path / "link.mlir", tmp_path / "target.mlir"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert run([file(tmp_path), "--test", "! grep -q nd.cos", "-o", str(link)]) == 0
+    assert link.is_symlink() and names(target.read_text()) == ["nd.cos"]
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)
+    _write(str(pipe), "text\n")
+    assert process.communicate(timeout=30)[0] == "text\n"
+    assert pipe.is_fifo() and not (tmp_path / "pipe.part").exists()

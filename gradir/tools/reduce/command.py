@@ -138,13 +138,17 @@ def _display(quiet: bool) -> tuple[Callable[[Progress], None], Callable[[], None
 
 
 def _write(path: str, text: str) -> None:
-    """The whole text or the one before: a result is never half written."""
+    """The whole text or the one before: a file is never half written. What is no file (a device, a pipe) is written to as it is."""
     if path == "-":
         sys.stdout.write(text)
         return
-    part = f"{path}.part"
-    Path(part).write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+        return
+    part = target.with_name(f"{target.name}.part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, target)
 
 
 if __name__ == "__main__":
