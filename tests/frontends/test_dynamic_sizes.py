@@ -162,6 +162,45 @@ def test_gradients_are_those_of_the_static_program(name: str) -> None:
     assert len(traced.programs) == 1
 
 
+KEY = np.zeros(2, np.uint32)
+HEADS = {"q": ("b", "t", 2, 8), "k": ("b", "s", 2, 8), "v": ("b", "s", 2, 8)}
+
+ALIKE: dict[str, tuple[Callable[..., Any], dict[str, Any], Callable[[int], tuple[Any, ...]]]] = {
+    "attention": (gd.attention, HEADS, lambda b: (data(2, b, 2, 8), data(2, b + 1, 2, 8), data(2, b + 1, 2, 8))),
+    "rms_norm": (lambda x: gd.rms_norm(x, TABLE[0]), ROWS, rows),
+    "random numbers": (lambda key, x: gd.random.normal(key, x.shape) + x, ROWS, lambda b: (KEY, data(b, 4))),
+    "dropout": (lambda key, x: gd.random.dropout(key, x, 0.5), ROWS, lambda b: (KEY, data(b, 4))),
+    "update": (lambda x: x.at[0].set(TABLE[1]).at[-1].add(TABLE[2]), ROWS, lambda b: (data(b + 1, 4),)),
+    "updates of rows": (
+        lambda x, at, v: x.at[at].add(v),
+        {"x": ("b", 4), "at": ("n",), "v": ("n", 4)},
+        lambda b: (data(b + 1, 4), np.zeros(b, np.int32), data(b, 4)),
+    ),
+    "top_k": (lambda x: gd.top_k(x, 2)[0], ROWS, rows),
+    "one_hot": (lambda y: gd.one_hot(y, 5), {"y": ("b",)}, lambda b: (np.arange(b, dtype=np.int32),)),
+    "along an axis": (
+        lambda x, at: gd.take_along_axis(x, at, 1),
+        {"x": ("b", 4), "at": ("b", 2)},
+        lambda b: (data(b, 4), np.ones((b, 2), np.int32)),
+    ),
+    "while": (lambda x: gd.while_loop(lambda s: s.sum() < 10, lambda s: s + 1, gd.abs(x)), ROWS, lambda b: (data(b + 1, 4),)),
+    "cond": (lambda x: gd.cond(x.sum() > 0, lambda v: v * 2, lambda v: v - 1, x), ROWS, rows),
+    "nested jit": (lambda x: gd.jit(lambda v: v.sum(0) / (v.shape[0] + 1))(x), ROWS, rows),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_results_are_those_of_the_static_program(name: str) -> None:
+    function, dynamic, inputs = ALIKE[name]
+    traced = gd.jit(function, dynamic=dynamic, cache=False)
+    for b in (3, 1, 0):
+        arrays = inputs(b)
+        found, wanted = traced(*arrays), gd.jit(function, cache=False)(*arrays)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert len(traced.programs) == 1
+
+
 def test_a_mean_over_nothing_is_nan() -> None:
     mean = gd.jit(lambda x: x.mean(), dynamic=ROWS, cache=False)
     assert mean(np.ones((2, 4), np.float32)) == 1 and np.isnan(mean(np.ones((0, 4), np.float32)))

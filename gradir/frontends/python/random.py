@@ -40,7 +40,7 @@ from gradir.frontends.python.mathematics import erf_inv
 from gradir.frontends.python.operands import as_array, astype, broadcast_shapes, broadcast_to, normalize_axes, supported_dtype
 from gradir.frontends.python.reduction import argmax
 from gradir.frontends.python.shape import reshape, stack
-from gradir.frontends.python.sizes import whole
+from gradir.frontends.python.sizes import size
 from gradir.frontends.python.sorting import sort_together
 from gradir.frontends.python.trace import apply, apply_several, user_error
 
@@ -77,7 +77,7 @@ def _key(name: str, given: Any) -> Array:
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
     sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    return tuple(whole(f"a size of random.{name}", n, 0) for n in sizes)
+    return tuple(size(f"a size of random.{name}", n, 0) for n in sizes)
 
 
 def _float(name: str, dtype: Any) -> np.dtype[Any]:

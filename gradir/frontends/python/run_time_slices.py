@@ -39,13 +39,17 @@ def run_time_slice(x: Array, dim: int, item: slice) -> tuple[Array, Any, Any, in
 
 
 def run_time_index(x: Array, dim: int, item: Any) -> Array:
-    """The element `item` of a dimension, which keeps size 1; the program checks that there is one."""
-    n = x.shape[dim]
+    """The element `item` of a dimension, which keeps size 1."""
+    return part_of(x, dim, place_of(item, x.shape[dim], dim), 1)
+
+
+def place_of(item: Any, n: Any, dim: int) -> Any:
+    """Where the element `item` of `n` is, counted from the front; the program checks that there is one."""
     at = size("an index", item, None)
     at = at if bounds(at)[0] >= 0 else _plus(n, at) if bounds(at)[1] < 0 else _undecided(at, n)
-    require_at_least(_minus(_minus(n, at), 1), 0, f"index {item} is out of range in dimension {dim} of size {n}")
-    require_at_least(at, 0, f"index {item} is out of range in dimension {dim} of size {n}")
-    return part_of(x, dim, at, 1)
+    for room in (_minus(_minus(n, at), 1), at):
+        require_at_least(room, 0, f"index {item} is out of range in dimension {dim} of size {n}")
+    return at
 
 
 def _from_front(bound: Any, n: Any, *, clipped: bool) -> Any:

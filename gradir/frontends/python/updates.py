@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradir.frontends.python.arrays import OPERATORS, Array
+from gradir.frontends.python.dims import Dim, at_least
 from gradir.frontends.python.elementwise import add, maximum, minimum, multiply
 from gradir.frontends.python.gather_scatter import scatter
 from gradir.frontends.python.indexing import dynamic_slice, dynamic_update_slice, expand_index, scatter_add, slice_bounds, wrapped
-from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar
+from gradir.frontends.python.operands import as_array, astype, broadcast_shapes, broadcast_to, is_scalar
+from gradir.frontends.python.run_time_slices import place_of
 from gradir.frontends.python.shape import expand_dims, reshape, stack
 from gradir.frontends.python.trace import user_error
 
@@ -62,7 +64,7 @@ class At:
         for at in arrays:
             if at.dtype.kind not in "iu":
                 raise _unsupported(f"an index of type {at.type}")
-        common = np.broadcast_shapes(*(at.shape for at in arrays))
+        common = broadcast_shapes("at", *(at.shape for at in arrays))
         return [broadcast_to(wrapped(at, n), common) for at, n in zip(arrays, self.x.shape)]
 
     def _rows(self, kind: str, value: Any) -> Array | None:
@@ -98,8 +100,8 @@ def _is_indices(item: Any) -> bool:
 def _window(x: Array, index: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...], tuple[int, ...]]:
     """First positions, sizes in `x`, and the shape that `x[index]` has."""
     starts: list[Any] = []
-    window: list[int] = []
-    shape: list[int] = []
+    window: list[Any] = []
+    shape: list[Any] = []
     items = expand_index(x, index)
     if any(item is None for item in items):
         raise _unsupported("None")
@@ -109,12 +111,16 @@ def _window(x: Array, index: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...
             if step != 1:
                 raise _unsupported("a slice with a step")
             starts.append(low)
-            window.append(max(0, high - low))
+            window.append(at_least(high - low, 0))
             shape.append(window[-1])
             continue
         if _is_indices(item) or as_array(item).dtype.kind not in "iu":
             raise _unsupported(f"an index of type {as_array(item).type}")
         if is_scalar(item) or isinstance(item, np.integer):
+            if isinstance(n, Dim) or isinstance(item, Dim):
+                starts.append(place_of(item, n, len(starts)))
+                window.append(1)
+                continue
             at = int(item)
             if not -n <= at < n:
                 raise user_error(f"index {at} is out of range", code="GR104", expected=f"{-n} to {n - 1}", found=str(at))

@@ -13,9 +13,9 @@ from gradir.dialects.types import element_of, shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, width
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
-from gradir.lowering.convert_nd_to_linalg.nests import INDEX, linear_index
+from gradir.lowering.convert_nd_to_linalg.nests import linear_index
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
-from gradir.lowering.convert_nd_to_linalg.scalars import Scalars
+from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, index_constant
 from gradir.lowering.convert_nd_to_linalg.views import Linear, View, constant, dim
 
 
@@ -51,7 +51,7 @@ def _position(s: Scalars, sizes: list[int | SSAValue]) -> SSAValue:
         return linear_index(s, Linear(tuple((d, stride) for d, stride in enumerate(strides) if stride)))
     place = linear_index(s, dim(0))
     for d, n in enumerate(sizes[1:], 1):
-        count = s.constant(n, INDEX) if isinstance(n, int) else n
+        count = index_constant(s.builder, n) if isinstance(n, int) else n
         place = s.i(arith.AddiOp, s.i(arith.MuliOp, place, count), linear_index(s, dim(d)))
     return place
 
