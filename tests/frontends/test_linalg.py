@@ -148,7 +148,9 @@ def test_factorisations_without_a_derivative() -> None:
 
     assert "reduced" in failing(lambda x: gd.sum(linalg.qr(x, "complete")[0]), B).expected
     assert "square" in failing(lambda x: gd.sum(linalg.svd(x)[0]), B).expected
-    assert "real" in failing(lambda z: gd.sum(gd.real(linalg.eigh(gd.complex(z, z))[0])), A).expected
+    assert "real" in failing(lambda z: gd.sum(gd.real(linalg.eigh(gd.complex(z, z))[1])), A).expected
+    assert "real" in failing(lambda z: gd.sum(gd.real(linalg.svd(gd.complex(z, z))[0])), A).expected
+    assert "real" in failing(lambda z: gd.sum(gd.real(linalg.qr(gd.complex(z, z))[0])), A).expected
 
 
 @needs_jax
@@ -178,6 +180,15 @@ def test_derivatives_are_those_of_jax() -> None:
                 SPD,
             ),
         ]
+        y = RNG.standard_normal(A.shape)
+        for name in ("eigvalsh", "det", "inv", "svd"):  # of complex matrices, by real and imaginary part
+
+            def f(module: Any, linear: Any, x: Any, name: str = name) -> Any:
+                z = module.add(x, 1j * (x * y + 1))
+                options = {"compute_uv": False} if name == "svd" else {}
+                return module.sum(module.abs(getattr(linear, name)(z, **options)) ** 2)
+
+            pairs.append((lambda x, f=f: f(gd, linalg, x), lambda x, f=f: f(jnp, jnp.linalg, x), A))
         for ours, theirs, x in pairs:
             np.testing.assert_allclose(gd.grad(ours)(x), jax.grad(theirs)(x), rtol=1e-7, atol=1e-9)
     finally:

@@ -213,13 +213,22 @@ def _gaps(t: TensorBuilder, values: SSAValue, like: SSAValue) -> SSAValue:
     return m.masked(inverse, "ne")
 
 
+def _spanned(m: Matrices, left: SSAValue, weights: SSAValue, right: SSAValue) -> SSAValue:
+    """`left diag(weights) right` of complex matrices and real weights."""
+    wide = m.t.complex(weights, m.t.full_like(0.0, weights))
+    return m.product(m.t.mul(left, m.columns(wide, left.type)), right)
+
+
 @vjp(nd.EighOp)
 def eigh_vjp(t: TensorBuilder, op: nd.EighOp, cts: Cotangents) -> tuple[Contribution, ...]:
     """dA = V (diag(dw) + F o (V^T dV)) V^T, F[i, j] = 1 / (w[j] - w[i]): equal values give NaN unless what they divide is 0"""
-    refuse_complex(op)
     m = Matrices(t)
     by_values, by_vectors = cts
     vectors = op.vectors
+    if is_complex(element_of(vectors)):
+        if by_vectors is not None or by_values is None:
+            raise unsupported(op, "real matrices, or their values alone", str(op.operand.type))
+        return (m.conj(m.folded(_spanned(m, vectors, by_values, m.adjoint(vectors)), op.flag("lower"))),)
     middle: SSAValue | None = None
     if by_values is not None:
         middle = m.diagonal(by_values, vectors)
@@ -236,12 +245,15 @@ def eigh_vjp(t: TensorBuilder, op: nd.EighOp, cts: Cotangents) -> tuple[Contribu
 def svd_vjp(t: TensorBuilder, op: nd.SvdOp, cts: Cotangents) -> tuple[Contribution, ...]:
     """dA = U (diag(ds) + F o (U^T dU - dU^T U) S + S F o (V^T dV - dV^T V)) V^T + what leaves the spaces of U and V, over S;
     F[i, j] = 1 / (s[j]^2 - s[i]^2)"""
-    refuse_complex(op)
+    m, (by_u, by_s, by_vh) = Matrices(t), cts
+    u, s, vh = op.u, op.s, op.vh
     *_, rows, columns = known_sizes(op, op.operand)
     if op.flag("full") and rows != columns:
         raise unsupported(op, "reduced factors, or a square matrix", str(op.operand.type))
-    m, (by_u, by_s, by_vh) = Matrices(t), cts
-    u, s, vh = op.u, op.s, op.vh
+    if is_complex(element_of(u)):
+        if by_u is not None or by_vh is not None or by_s is None:
+            raise unsupported(op, "real matrices, or their singular values alone", str(op.operand.type))
+        return (m.conj(_spanned(m, u, by_s, vh)),)
     square = tensor(element_of(u), (*shape_of(s), shape_of(s)[-1]))
     core = m.diagonal(by_s, t.full(0.0, square)) if by_s is not None else t.full(0.0, square)
     along_rows, along_columns = m.rows(s, core.type), m.columns(s, core.type)
