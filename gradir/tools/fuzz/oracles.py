@@ -112,9 +112,14 @@ PIPELINES = (
 """From which a seed chooses; the whole road costs most, because level 4 runs slowly in the evaluator."""
 
 
+def has_corners(text: str) -> bool:
+    """Whether NaN and infinities in the inputs have one right answer: those of complex products and quotients have not."""
+    return "complex" not in text
+
+
 def semantics(text: str, seed: int) -> str | None:
     """Every pass of a pipeline keeps the meaning, special values included every other time."""
-    checker = SemanticsChecker(seed % 1000, 2, special=seed % 2 == 1)
+    checker = SemanticsChecker(seed % 1000, 2, special=seed % 2 == 1 and has_corners(text))
     return _through(PIPELINES[seed % len(PIPELINES)], text, checker)
 
 
@@ -140,7 +145,9 @@ def compiled(text: str, seed: int) -> str | None:
     """Compiled code gives what the evaluator gives, whatever is optimised, with one thread and two."""
     module = parse_module(text)
     cases = [
-        (f.sym_name.data, generate(input_types(f), seed % 1000, k, special=k == 1)) for f in public_functions(module) for k in range(2)
+        (f.sym_name.data, generate(input_types(f), seed % 1000, k, special=k == 1 and has_corners(text)))
+        for f in public_functions(module)
+        for k in range(2)
     ]
     wanted = [expectations(module, name, inputs, seed=seed % 1000) for name, inputs in cases]
     code = compile_module(module, cache=False, optimize=seed % 3, threads=1 + seed % 2)
