@@ -14,6 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute
 
+from gradir.dialects.size_limits import limits_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
@@ -111,7 +112,11 @@ def _run_values(machine: Machine, function: FuncOp, inputs: Sequence[Array | Non
     for k, (array, argument) in enumerate(zip(inputs, arguments)):
         value = coerced(function, k, array, argument.type)
         values.append(value if isinstance(argument.type, TensorType) else value[()])
-    results = machine.invoke(function, values, named_sizes(function, function, values))
+    sizes = named_sizes(function, function, values)
+    for name, limits in limits_of(function).items():
+        if name in sizes and limits.nearest(sizes[name]) != sizes[name]:
+            raise _refuse(function, f"the size '{name}' is not allowed", str(limits), str(sizes[name]))
+    results = machine.invoke(function, values, sizes)
     return [np.asarray(whole(machine, function.body.block.last_op or function, value)) for value in results]
 
 

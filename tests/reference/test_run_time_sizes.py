@@ -100,3 +100,12 @@ def test_operands_of_one_shape_are_not_stretched() -> None:
     with pytest.raises(GradirError, match="operands have different shapes") as caught:
         run(module, "f", [np.zeros(1, np.float32), np.zeros(3, np.float32)])
     assert (caught.value.code, caught.value.found) == ("OP111", "[1] and [3]")
+
+
+def test_limits_are_checked_at_the_entry() -> None:
+    module = parse_module(program(SUM, "{b = {min = 2 : i64, multiple = 2 : i64}}"))
+    assert run(module, "f", [np.ones(4, np.float32)])[0] == 4
+    for size in (0, 3):
+        with pytest.raises(GradirError, match="the size 'b' is not allowed") as caught:
+            run(module, "f", [np.ones(size, np.float32)])
+        assert caught.value.found == str(size)
