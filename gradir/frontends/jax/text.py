@@ -34,10 +34,18 @@ def _constants(op: Any) -> Iterator[Bytes]:
             for inner in block.operations:
                 inner = inner.operation
                 if inner.name == "stablehlo.constant":
-                    value = inner.attributes["value"]
-                    if not value.is_splat and len(value) > LONGEST:
+                    value = _value(inner)
+                    if value is not None and not value.is_splat and len(value) > LONGEST:
                         yield _elements(value)
                 yield from _constants(inner)
+
+
+def _value(op: Any) -> Any:
+    """The elements of a constant; None of complex ones, which MLIR's Python classes do not know: they stay in the text."""
+    try:
+        return op.attributes["value"]
+    except TypeError:
+        return None
 
 
 def _elements(value: Any) -> Bytes:
