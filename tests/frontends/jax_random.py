@@ -49,6 +49,7 @@ def drawn() -> dict[str, np.ndarray[Any, Any]]:
             found[f"bits_{name}"] = jr.bits(key, (3, 5), name)
         for name in ("float16", "bfloat16", "float32", "float64"):
             found[f"uniform_{name}"] = np.asarray(jr.uniform(key, (3, 7), name)).astype(np.float64)
+            found[f"range_{name}"] = np.asarray(jr.uniform(key, (100,), name, -3.3, 7.1)).astype(np.float64)
         for name in ("float32", "float64"):
             found[f"normal_{name}"] = jr.normal(key, (64,), name)
             found[f"exponential_{name}"] = jr.exponential(key, (64,), name)

@@ -29,6 +29,10 @@ EXACT: dict[str, Callable[[Any], Any]] = {
     "permutation_2000": lambda key: r.permutation(key, 2000),
     **{f"bits_{name}": lambda key, name=name: r.bits(key, (3, 5), name) for name in ("uint8", "uint16", "uint32", "uint64")},
     **{f"uniform_{name}": lambda key, name=name: r.uniform(key, (3, 7), name) for name in ("float16", "bfloat16", "float32", "float64")},
+    **{
+        f"range_{name}": lambda key, name=name: r.uniform(key, (100,), name, -3.3, 7.1)
+        for name in ("float16", "bfloat16", "float32", "float64")
+    },
     **{f"randint_{name}_{a}_{b}": lambda key, name=name, a=a, b=b: r.randint(key, (40,), a, b, name) for name, a, b in RANGES},
 }
 CLOSE: dict[str, Callable[[Any], Any]] = {
