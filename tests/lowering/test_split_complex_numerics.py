@@ -66,6 +66,20 @@ def test_functions_are_accurate(name: str, element: str):
     assert error[worst] <= ULPS * scale[worst], z[usable][worst]
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_infinities_and_nan(name: str):
+    """Which parts are NaN and which infinite, at every pair of corners."""
+    corners = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan]
+    z = np.array([complex(a, b) for a in corners for b in corners], np.complex64)
+    kind = f"tensor<{z.size}xcomplex<f32>>"
+    result = f"tensor<{z.size}xf32>" if name == "abs" else kind
+    text = f"func.func @f(%z: {kind}) -> {result} {{\n%r = nd.{name} %z : {kind}\nreturn %r : {result}\n}}"
+    want, found = run(parse_module(text), "f", [z])[0], compile_module(text)["f"](z)
+    for part in (np.real, np.imag):
+        a, b = part(want), part(found)
+        np.testing.assert_array_equal(np.where(np.isfinite(a), 0, a), np.where(np.isfinite(b), 0, b))
+
+
 def both(body: str, result: str, *inputs: Any) -> Any:
     """The value in the evaluator, compiled, without any optimisation, and from a saved artefact, which all agree."""
     arguments = ", ".join(f"%{k}: tensor<{'x'.join([*map(str, x.shape), _element(x)])}>" for k, x in enumerate(inputs))

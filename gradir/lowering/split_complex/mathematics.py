@@ -62,7 +62,10 @@ def expm1(parts: Parts, z: Pair) -> Pair:
     sine = parts.sin(parts.mul(y, 0.5))
     near = parts.sub(parts.mul(less, parts.cos(y)), parts.mul(2.0, parts.mul(sine, sine)))
     small = parts.compare("lt", x, 1.0)
-    return parts.choose(parts.compare("eq", y, 0.0), less, parts.choose(small, near, parts.sub(re, 1.0))), im
+    # of an infinite x, y counts only if it is finite: y - y is NaN where it is not
+    is_limit = parts.both(parts.is_infinite(x), parts.compare("ne", parts.sub(y, y), 0.0))
+    is_real = parts.either(parts.compare("eq", y, 0.0), is_limit)
+    return parts.choose(is_real, less, parts.choose(small, near, parts.sub(re, 1.0))), im
 
 
 def _log_size(parts: Parts, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -74,7 +77,12 @@ def _log_size(parts: Parts, x: SSAValue, y: SSAValue) -> SSAValue:
     ratio = parts.choose(parts.compare("eq", large, small), 1.0, parts.div(small, large))
     far = parts.add(parts.log(large), parts.mul(0.5, parts.log1p(parts.mul(ratio, ratio))))
     close = parts.mul(0.5, parts.log1p(parts.choose(is_near, near, 0.0)))
-    return parts.choose(is_near, close, far)
+    return parts.choose(_is_far(parts, x, y), float("inf"), parts.choose(is_near, close, far))
+
+
+def _is_far(parts: Parts, x: SSAValue, y: SSAValue) -> SSAValue:
+    """A part is infinite; the other one may be NaN."""
+    return parts.either(parts.is_infinite(x), parts.is_infinite(y))
 
 
 def log(parts: Parts, z: Pair) -> Pair:
@@ -101,8 +109,8 @@ def _root(parts: Parts, z: Pair) -> tuple[SSAValue, SSAValue, SSAValue]:
     scale = parts.sqrt(large)
     # t = sqrt((|x| + |z|) / 2), the larger part; the other one is y / 2t
     larger = parts.mul(scale, parts.sqrt(parts.mul(parts.add(share, factor), 0.5)))
+    larger = parts.choose(_is_far(parts, x, y), float("inf"), larger)
     smaller = parts.choose(is_zero, y, parts.choose(parts.is_infinite(y), y, parts.div(parts.mul(y, 0.5), larger)))
-    larger = parts.choose(parts.is_infinite(y), parts.abs(y), larger)
     is_left = parts.compare("lt", x, 0.0)
     re = parts.choose(is_left, parts.abs(smaller), larger)
     im = parts.choose(is_left, parts.copysign(larger, y), smaller)
@@ -116,9 +124,14 @@ def sqrt(parts: Parts, z: Pair) -> Pair:
 
 
 def rsqrt(parts: Parts, z: Pair) -> Pair:
-    """`1 / sqrt z = conj(sqrt z) / |z|`, by sqrt |z| twice"""
+    """`1 / sqrt z = conj(sqrt z) / |z|`, by sqrt |z| twice; 0 at infinity"""
     re, im, size = _root(parts, z)
-    return parts.div(parts.div(re, size), size), parts.neg(parts.div(parts.div(im, size), size))
+    vanishes = _is_far(parts, *z)
+
+    def part(x: SSAValue) -> SSAValue:
+        return parts.choose(vanishes, 0.0, parts.div(parts.div(x, size), size))
+
+    return part(re), parts.neg(part(im))
 
 
 def cbrt(parts: Parts, z: Pair) -> Pair:
@@ -180,11 +193,12 @@ def tanh(parts: Parts, z: Pair) -> Pair:
     near = parts.choose(is_far, 0.0, x)
     s, r, t = parts.unary(nd.SinhOp, near), parts.unary(nd.CoshOp, near), parts.unary(nd.TanOp, y)
     b = parts.add(parts.mul(t, t), 1.0)
-    scale = parts.add(parts.mul(parts.mul(b, s), s), 1.0)
-    re = parts.div(parts.mul(parts.mul(b, r), s), scale)
+    scale = parts.add(parts.product(parts.product(b, s), s), 1.0)
+    re = parts.div(parts.product(parts.mul(b, r), s), scale)
+    im = parts.choose(parts.compare("eq", y, 0.0), y, parts.div(t, scale))
     fading = parts.mul(4.0, parts.exp(parts.mul(ax, -2.0)))
     far = parts.product(fading, parts.mul(parts.sin(y), parts.cos(y)))
-    return parts.choose(is_far, parts.unary(nd.SignOp, x), re), parts.choose(is_far, far, parts.div(t, scale))
+    return parts.choose(is_far, parts.unary(nd.SignOp, x), re), parts.choose(is_far, far, im)
 
 
 def logistic(parts: Parts, z: Pair) -> Pair:
@@ -234,19 +248,24 @@ def _arc(parts: Parts, z: Pair) -> tuple[SSAValue, SSAValue]:
 def asin(parts: Parts, z: Pair) -> Pair:
     """`atan2(x, d) + i h`, h with the sign of y"""
     d, h = _arc(parts, z)
-    return parts.atan2(z[0], d), parts.copysign(h, z[1])
+    return parts.choose(parts.compare("eq", z[0], 0.0), z[0], parts.atan2(z[0], d)), parts.copysign(h, z[1])
 
 
 def acos(parts: Parts, z: Pair) -> Pair:
     """`atan2(d, x) - i h`, h with the sign of y"""
     d, h = _arc(parts, z)
-    return parts.atan2(d, z[0]), parts.choose(parts.is_negative(z[1]), h, parts.neg(h))
+    return _angle(parts, d, z[0]), parts.choose(parts.is_negative(z[1]), h, parts.neg(h))
 
 
 def acosh(parts: Parts, z: Pair) -> Pair:
     """`i acos z` or `-i acos z`, whichever has a real part >= 0"""
     d, h = _arc(parts, z)
-    return h, parts.copysign(parts.atan2(d, z[0]), z[1])
+    return h, parts.copysign(_angle(parts, d, z[0]), z[1])
+
+
+def _angle(parts: Parts, d: SSAValue, x: SSAValue) -> SSAValue:
+    """`atan2(d, x)`, a right angle on the axis."""
+    return parts.choose(parts.compare("eq", x, 0.0), pi / 2, parts.atan2(d, x))
 
 
 def atanh(parts: Parts, z: Pair) -> Pair:
@@ -265,7 +284,9 @@ def atanh(parts: Parts, z: Pair) -> Pair:
     ratio = parts.div(small, large)  # re(1/z) = x / |z|**2
     fading = parts.div(parts.div(parts.div(x, large), parts.add(parts.mul(ratio, ratio), 1.0)), large)
     fading = parts.choose(parts.is_infinite(large), 0.0, fading)
-    re = parts.copysign(parts.choose(is_far, fading, re), z[0])
+    re = parts.choose(_is_far(parts, x, y), 0.0, parts.choose(is_far, fading, re))
+    re = parts.choose(parts.compare("eq", x, 0.0), z[0], parts.copysign(re, z[0]))
+    is_far = parts.either(is_far, parts.is_infinite(y))
     return re, parts.choose(is_far, parts.copysign(parts.fill(pi / 2, y), z[1]), im)
 
 

@@ -52,7 +52,9 @@ def _expm1(z: Array) -> Array:
     """e**x cos y - 1 == expm1(x) cos y - 2 sin(y/2)**2"""
     x, y = np.real(z), np.imag(z)
     re = np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2
-    return _complex(np.where(y == 0, np.expm1(x), re), np.where(y == 0, y, np.exp(x) * np.sin(y)))
+    is_real = (y == 0) | (np.isinf(x) & ~np.isfinite(y))
+    im = np.where((x == -np.inf) & ~np.isfinite(y), 0, np.exp(x) * np.sin(y))
+    return _complex(np.where(is_real, np.expm1(x), re), np.where(y == 0, y, im))
 
 
 def _log1p(z: Array) -> Array:
@@ -64,7 +66,33 @@ def _log1p(z: Array) -> Array:
 
 
 def _rsqrt(z: Array) -> Array:
-    return 1 / np.sqrt(z)
+    """0 at infinity and NaN at 0, in whatever direction."""
+    return np.where(np.isinf(z), 0, np.where(z == 0, complex(np.nan, np.nan), 1 / np.sqrt(z)))
+
+
+def _strong(x: Array, y: Array) -> Array:
+    """`x * y` where 0 wins over infinity and NaN."""
+    return np.where((x == 0) | (y == 0), 0, x * y)
+
+
+def _sin(z: Array) -> Array:
+    x, y = np.real(z), np.imag(z)
+    return _complex(_strong(np.sin(x), np.cosh(y)), _strong(np.cos(x), np.sinh(y)))
+
+
+def _cos(z: Array) -> Array:
+    x, y = np.real(z), np.imag(z)
+    return _complex(_strong(np.cos(x), np.cosh(y)), _strong(-np.sin(x), np.sinh(y)))
+
+
+def _sinh(z: Array) -> Array:
+    x, y = np.real(z), np.imag(z)
+    return _complex(_strong(np.sinh(x), np.cos(y)), _strong(np.cosh(x), np.sin(y)))
+
+
+def _cosh(z: Array) -> Array:
+    x, y = np.real(z), np.imag(z)
+    return _complex(_strong(np.cosh(x), np.cos(y)), _strong(np.sinh(x), np.sin(y)))
 
 
 def _cbrt(z: Array) -> Array:
@@ -103,5 +131,9 @@ COMPLEX: dict[str, Callable[..., Any]] = {
     "nd.cbrt": _wide(_cbrt),
     "nd.logistic": _wide(_logistic),
     "nd.sqrt": _wide(np.sqrt),
+    "nd.sin": _wide(_sin),
+    "nd.cos": _wide(_cos),
+    "nd.sinh": _wide(_sinh),
+    "nd.cosh": _wide(_cosh),
     "nd.compare": equal,
 }
