@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from gradir.dialects.upstream import memref, scf
 from gradir.driver.compile import compile_module
@@ -103,3 +104,51 @@ def test_upstream_runs_them_too(name: str):
     found = run_upstream(lowered(PROGRAMS[name], "to-buffers"), "f", list(inputs))
     for got, want in zip(found, run(parse_module(PROGRAMS[name]), "f", list(inputs)), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+SCATTERS = {
+    "scatter_general": "nd.scatter_general mul, {0}, %i, {1} inserted [0] map [0] : tensor<4xf32>, tensor<4x1xi32>, tensor<4xf32> -> tensor<4xf32>",
+    "scatter_add": "nd.scatter_add {0}, %j, {1} dim 0 : tensor<4xf32>, tensor<4xi32>, tensor<4xf32> -> tensor<4xf32>",
+}
+IN_A_LOOP = """
+func.func @f(%x: tensor<4xf32>, %i: tensor<4x1xi32>) -> tensor<4xf32> {{
+  %j = nd.reshape %i : tensor<4x1xi32> -> tensor<4xi32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 5 : index
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%s = %x) -> (tensor<4xf32>) {{
+    %0 = {0}
+    scf.yield %0 : tensor<4xf32>
+  }}
+  return %r : tensor<4xf32>
+}}"""
+ONCE = """
+func.func @f(%x: tensor<4xf32>, %i: tensor<4x1xi32>) -> (tensor<4xf32>, tensor<4xf32>) {{
+  %j = nd.reshape %i : tensor<4x1xi32> -> tensor<4xi32>
+  %y = nd.exp %x : tensor<4xf32>
+  %0 = {0}
+  return %0, %y : tensor<4xf32>, tensor<4xf32>
+}}"""
+
+
+def copies(op: Operation) -> int:
+    return sum(isinstance(inner, memref.CopyOp) for inner in op.walk())
+
+
+@pytest.mark.parametrize("name", SCATTERS)
+def test_a_scatter_in_a_loop_updates_in_place(name: str):
+    module = lowered(IN_A_LOOP.format(SCATTERS[name].format("%s", "%x")), "to-buffers")
+    (loop,) = [op for op in module.walk() if isinstance(op, scf.ForOp) and any(inner.name == "func.call" for inner in op.walk())]
+    assert copies(loop) == 0
+    assert copies(module) == 1  # the argument, before the loop
+
+
+@pytest.mark.parametrize("name", SCATTERS)
+@pytest.mark.parametrize("updates", ["%x", "%y"])
+def test_what_is_read_again_is_not_scattered_into(name: str, updates: str):
+    text = ONCE.format(SCATTERS[name].format("%y", updates))
+    inputs = [np.array([0.5, 1, 1.5, 2], np.float32), np.array([[1], [3], [1], [7]], np.int32)]
+    wanted = run(parse_module(text), "f", inputs)
+    for found in (compile_module(parse_module(text), cache=False)["f"](*inputs), run(lowered(text, "to-buffers"), "f", inputs)):
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)

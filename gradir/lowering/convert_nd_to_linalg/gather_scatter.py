@@ -70,13 +70,15 @@ FOLDS: dict[str, Fold] = {"add": SUM, "mul": PRODUCT, "max": MAX, "min": MIN}
 
 @lowers(ScatterGeneralOp)
 def lower_scatter_general(lowering: Lowering, op: ScatterGeneralOp) -> View | tuple[View, ...]:
-    """A template: copy the operands, then every update in row-major order; sums in f32 at least, rounded at the end."""
+    """A template that updates the operands' tensors, in row-major order of the updates; sums in f32 at least, rounded at the end.
+
+    Whether the operands must be copied for that is for `bufferize` to know: not where a loop hands them on.
+    """
     elements = [element_of(value) for value in op.inputs]
     wide = [accumulator_type(e) if op.combine == "add" else e for e in elements]
     cast = lowering.nests.cast
     inputs = [cast(lowering.tensor(v), e, w) for v, e, w in zip(op.inputs, elements, wide)]
     updates = [cast(lowering.tensor(v), e, w) for v, e, w in zip(op.updates, elements, wide)]
-    destinations = [lowering.nests.empty(w, shape_of(v)) for w, v in zip(wide, op.inputs)]
 
     def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return _scatter(loops, arguments, op, wide)
@@ -87,22 +89,15 @@ def lower_scatter_general(lowering: Lowering, op: ScatterGeneralOp) -> View | tu
         Printer(code).print_region(op.combiner)
     unsigned = tuple(is_unsigned(e) for e in (*elements, element_of(op.indices)))
     key = (op.combine, n.window, n.dropped, n.operand_batch, n.indices_batch, n.map, code.getvalue(), unsigned)
-    operands = [*inputs, lowering.tensor(op.indices), *updates]
-    results = lowering.templates.call_all(lowering.builder, "scatter", key, operands, destinations, body)
+    results = lowering.templates.call_all(lowering.builder, "scatter", key, [lowering.tensor(op.indices), *updates], inputs, body)
     views = [lowering.whole(cast(r, w, e), e) for r, w, e in zip(results, wide, elements)]
     return tuple(views) if len(views) > 1 else views[0]
 
 
 def _scatter(loops: LoopBuilder, arguments: Sequence[SSAValue], op: ScatterGeneralOp, wide: Sequence[Attribute]) -> Sequence[SSAValue]:
     count, n = len(wide), op.dimensions
-    inputs, indices = arguments[:count], arguments[count]
-    updates, destinations = arguments[count + 1 : 2 * count + 1], arguments[2 * count + 1 :]
-
-    def copy(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
-        return [inner.store(inner.load(x, at), into, at) for x, into in zip(inputs, carried)]
-
-    started = loops.loops(loops.sizes(inputs[0]), destinations, copy)
-    sizes = loops.sizes(inputs[0])
+    indices, updates, started = arguments[0], arguments[1 : count + 1], arguments[count + 1 :]
+    sizes = loops.sizes(started[0])
 
     def one(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
         s = Scalars(inner.builder)

@@ -48,29 +48,28 @@ def lower_gather(lowering: Lowering, op: nd.GatherOp) -> View:
 
 @lowers(nd.ScatterAddOp)
 def lower_scatter_add(lowering: Lowering, op: nd.ScatterAddOp) -> View:
-    """A template: copy the operand, then add the updates in row-major order of the indices; sums in f32 at least, then rounded."""
+    """A template that adds to the operand's tensor, in row-major order of the indices; sums in f32 at least, then rounded.
+
+    Whether the operand must be copied for that is for `bufferize` to know: not where a loop hands it on.
+    """
     axis, element = op.number("dim"), element_of(op.operand)
     into = accumulator_type(element)
     operand = lowering.nests.cast(lowering.tensor(op.operand), element, into)
     updates = lowering.nests.cast(lowering.tensor(op.updates), element, into)
     unsigned = is_unsigned(element_of(op.indices))
     middle = rank_of(op.indices)
-    destination = lowering.nests.empty(into, shape_of(op.operand))
 
     def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> SSAValue:
         return _scatter_add(loops, arguments, axis, middle, unsigned)
 
-    operands = (operand, lowering.tensor(op.indices), updates)
-    result = lowering.templates.call(lowering.builder, "scatter_add", (axis, unsigned), operands, destination, body)
+    operands = (lowering.tensor(op.indices), updates)
+    result = lowering.templates.call(lowering.builder, "scatter_add", (axis, unsigned), operands, operand, body)
     return lowering.whole(lowering.nests.cast(result, into, element), element)
 
 
 def _scatter_add(loops: LoopBuilder, arguments: Sequence[SSAValue], axis: int, middle: int, unsigned: bool) -> SSAValue:
-    operand, indices, updates, destination = arguments
-    (started,) = loops.loops(
-        loops.sizes(operand), [destination], lambda inner, at, carried: [inner.store(inner.load(operand, at), carried[0], at)]
-    )
-    size = loops.size(operand, axis)
+    indices, updates, destination = arguments
+    size = loops.size(destination, axis)
 
     def one_row(rows: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
         row = as_index(Scalars(rows.builder, unsigned), rows.load(indices, at))
@@ -81,7 +80,7 @@ def _scatter_add(loops: LoopBuilder, arguments: Sequence[SSAValue], axis: int, m
 
         return [rows.when(inside, add_row, carried[0])]
 
-    (result,) = loops.loops(loops.sizes(indices), [started], one_row)
+    (result,) = loops.loops(loops.sizes(indices), [destination], one_row)
     return result
 
 
