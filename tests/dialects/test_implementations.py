@@ -26,6 +26,9 @@ from tests.cpu.batches import differences, forward
 BIG = "func.func @f(%a: tensor<96x96xf32>) -> tensor<96x96xf32> {{\n  %0 = nd.cholesky %a lower{} : tensor<96x96xf32> -> tensor<96x96xf32>\n  return %0 : tensor<96x96xf32>\n}}\n"
 
 
+needs_openblas = pytest.mark.skipif(not ours.has_openblas(), reason="no scipy-openblas32")
+
+
 def expanded(text: str, target: str = "cpu") -> str:
     module = parse_module(text)
     SetTarget(target=target).apply(module, PassContext())
@@ -46,18 +49,21 @@ def table() -> Iterator[None]:
     TABLE.update(saved)
 
 
+@needs_openblas
 def test_size_and_target_decide() -> None:
     assert "nd.custom_call @lapack.potrf(%a) {config = {lower = true}}" in expanded(BIG.format(""))
     assert "nd.cholesky" in expanded(BIG.format("").replace("96", "8"))
     assert "nd.cholesky" in expanded(BIG.format(""), "cuda")
 
 
+@needs_openblas
 def test_a_pinned_choice_wins() -> None:
     assert "nd.cholesky" in expanded(BIG.format(' {gradir.implementation = "loops"}'))
     small = BIG.format(' {gradir.implementation = "lapack"}').replace("96", "8")
     assert "lapack.potrf" in expanded(small)
 
 
+@needs_openblas
 def test_without_the_package_our_loops_take_over(monkeypatch: pytest.MonkeyPatch) -> None:
     before = library_versions(BIG.format(""))
     monkeypatch.setattr(ours, "has_openblas", lambda: False)
@@ -68,7 +74,7 @@ def test_without_the_package_our_loops_take_over(monkeypatch: pytest.MonkeyPatch
     assert caught.value.code == "OP053" and "gradir[lapack]" in caught.value.expected
 
 
-@pytest.mark.parametrize("name", ["loops", "lapack"])
+@pytest.mark.parametrize("name", ["loops", pytest.param("lapack", marks=needs_openblas)])
 @pytest.mark.parametrize("op", [nd.CholeskyOp, nd.TriangularSolveOp, nd.LuOp], ids=lambda op: op.name)
 def test_every_implementation_gives_the_same(op: type[nd.NdOp], name: str) -> None:
     batch = forward([pinned(sample, name) for sample in op.samples() if "complex" not in sample.name])
@@ -78,11 +84,12 @@ def test_every_implementation_gives_the_same(op: type[nd.NdOp], name: str) -> No
 @pytest.mark.parametrize("op", list(nd.FAMILIES["linalg"]), ids=lambda op: op.name)
 def test_numpy_stands_in_for_the_package(op: type[nd.NdOp], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lapack, "openblas", lambda: None)
+    monkeypatch.setattr(ours, "has_openblas", lambda: True)  # compiled where it is, run where it is not
     batch = forward([pinned(sample, "lapack") for sample in op.samples()])
     assert differences(batch, batch.compiled()) == []
 
 
-@pytest.mark.parametrize("package", [True, False], ids=["openblas", "numpy"])
+@pytest.mark.parametrize("package", [pytest.param(True, marks=needs_openblas), False], ids=["openblas", "numpy"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "complex<f64>"])
 def test_packed_reflections(dtype: str, package: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What JAX calls for `qr`: geqrf, then orgqr."""
