@@ -17,8 +17,19 @@ from gradir.driver.compile import compile_module
 from gradir.ir.builder import Builder, new_function
 from tests.dialects import build
 from tests.dialects.test_numerics import *  # noqa: F403  (its tests become tests of this module)
+from tests.dialects.test_numerics_bits import (  # noqa: F401  as above, those that test one op
+    test_narrow_parts_come_lowest_first,
+    test_next_after,
+    test_reduce_precision_rounds_to_even_and_flushes_denormals_of_the_narrow_format,
+)
 from tests.dialects.test_numerics_cumulative import *  # noqa: F403
 from tests.dialects.test_numerics_mathematics import *  # noqa: F403
+from tests.dialects.test_numerics_quantization import test_by_axis, test_clamp_then_nearest_even  # noqa: F401
+from tests.dialects.test_numerics_special import (  # noqa: F401  zeta without the instruction for fma is long code
+    test_bessel_functions_at_zero_and_infinity,
+    test_fma_rounds_once,
+    test_lgamma_is_accurate_next_to_its_zeros,
+)
 
 Array = np.ndarray[Any, Any]
 
