@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,8 @@ from gradir.ir.passes import Pass, PassContext, error_at
 
 @dataclass(frozen=True)
 class Planted(Pass):
-    """`fault`: `values` makes a difference of each sum, `crash` raises, `invalid` leaves an op without an operand, `refuse` is an error."""
+    """`fault`: `values` makes a difference of each sum, `crash` raises, `invalid` leaves an op without an operand, `refuse` is an error,
+    `slow` takes half a minute."""
 
     NAME: ClassVar[str] = "test-planted"
 
@@ -26,6 +28,8 @@ class Planted(Pass):
                 continue
             if self.fault == "crash":
                 raise KeyError("planted")
+            if self.fault == "slow":
+                time.sleep(30)
             if self.fault == "refuse":
                 raise error_at(inner, "is refused", part="graph", code="GR020")
             if self.fault == "invalid":

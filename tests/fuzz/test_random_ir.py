@@ -20,14 +20,15 @@ from gradir.tools.fuzz import __main__ as command, campaign, damage_ops, damage_
 from gradir.tools.fuzz.oracles import RefusedError, ask
 from gradir.tools.fuzz.programs import random_program
 from gradir.tools.fuzz.templates import ops, templates_of, unusable
+from tests.fuzz.planted import register
 
 ADD = """func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = nd.add %x, %y : tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }
 """
-FIRST, COUNT = 20_000, 60
-"""The sample of `make test`: as many seeds as take 30 s."""
+FIRST, COUNT = 20_000, 40
+"""The sample of `make test`: as many seeds as take 20 s on two cores."""
 
 
 def show(tally: campaign.Tally, seconds: float) -> None:
@@ -107,8 +108,6 @@ def test_an_exception_in_a_verifier_is_a_find(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_pass_that_changes_values_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.fuzz.planted import register
-
     name = register()
     monkeypatch.setattr(oracles, "PIPELINES", (f"canonicalize,{name}",))
     complaint = ask("semantics", ADD, 0) or ""
@@ -116,8 +115,6 @@ def test_a_pass_that_changes_values_is_a_find(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_pass_that_crashes_or_breaks_the_ir_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.fuzz.planted import register
-
     name = register()
     for fault, words in (("crash", "crashed: KeyError"), ("invalid", "operand")):
         monkeypatch.setattr(oracles, "PIPELINES", (f"{name}{{fault={fault}}}",))
@@ -159,6 +156,14 @@ def test_no_answer_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = {"damaged": lambda text, seed: time.sleep(30), "semantics": lambda text, seed: time.sleep(30)}
     monkeypatch.setattr(oracles, "ORACLES", slow)
     assert "no answer within 1 s" in (ask("damaged", ADD, 0, seconds=1) or "")
+    with pytest.raises(RefusedError, match="slow"):
+        ask("semantics", ADD, 0, seconds=1)
+
+
+def test_a_slow_pass_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The alarm rings inside of the session, which reports every exception of a pass."""
+    name = register()
+    monkeypatch.setattr(oracles, "PIPELINES", (f"{name}{{fault=slow}}",))
     with pytest.raises(RefusedError, match="slow"):
         ask("semantics", ADD, 0, seconds=1)
 

@@ -41,8 +41,8 @@ SECONDS = 20
 """An answer that takes longer is a complaint: a loop without end, or a cost that explodes."""
 
 
-class SlowError(Exception):
-    """The time for one answer is over."""
+class SlowError(BaseException):
+    """The time for one answer is over. Like Ctrl-C it is nothing that a pass or a verifier may take for its own failure."""
 
 
 class RefusedError(Exception):
