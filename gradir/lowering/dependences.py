@@ -63,9 +63,9 @@ def dependences(block: Block) -> Dependences:
 
 def keeps_order(op: Operation) -> bool:
     """Is there an effect in `op`, or in the ops in its regions: an assertion, a call that says so?"""
-    if op.name == "cf.assert" or EFFECTS_ATTRIBUTE in op.attributes:
-        return True
-    return not isinstance(op, linalg.GenericOp) and any(keeps_order(inner) for region in op.regions for inner in region.walk())
+    if isinstance(op, linalg.GenericOp):
+        return False
+    return any(inner.name == "cf.assert" or EFFECTS_ATTRIBUTE in inner.attributes for inner in (op.walk() if op.regions else (op,)))
 
 
 def used_values(op: Operation) -> Iterator[SSAValue]:
