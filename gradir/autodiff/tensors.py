@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from gradir.dialects import nd
 from gradir.dialects.nd.creation import splat_attr
 from gradir.dialects.nd.shape import TO_END, padded_shape
-from gradir.dialects.types import Dim, complex_of, element_of, i64_array, is_complex, real_of, shape_of, tensor
+from gradir.dialects.types import Dim, complex_of, element_of, i64_array, is_complex, is_unsigned, real_of, shape_of, tensor
 from gradir.dialects.upstream import arith, tensor as upstream_tensor
 from gradir.errors import GradirError
 from gradir.ir.builder import Builder
@@ -87,10 +87,16 @@ class TensorBuilder:
         return self.emit(upstream_tensor.FromElementsOp, [self.emit(arith.IndexCastOp, [size], i64)], kind)
 
     def full_size(self, size: int | str, kind: Attribute) -> SSAValue:
-        """A tensor of integer type `kind` filled with a size."""
+        """A tensor of integer type `kind` filled with a size, or with the largest number of the type if that is less."""
+        element = element_of(kind)
+        assert isinstance(element, IntegerType)
+        largest = (1 << (element.width.data - (0 if is_unsigned(element) else 1))) - 1
         if isinstance(size, int):
-            return self.full(size, kind)
-        return self.broadcast(self.convert(self.position(size), element_of(kind)), kind, ())
+            return self.full(min(size, largest), kind)
+        number = self.position(size)
+        if element.width.data < 64:
+            number = self.binary(nd.MinOp, number, self.full(largest, number.type))
+        return self.broadcast(self.convert(number, element), kind, ())
 
     def part(self, x: SSAValue, start: Sequence[int | str], sizes: Sequence[Dim]) -> SSAValue:
         """The slice of these sizes, which lies inside of `x`."""

@@ -135,6 +135,16 @@ TRAINED: dict[str, tuple[Callable[..., Any], dict[str, Any], Callable[[int], tup
         lambda b: (TABLE, RNG.integers(0, 7, (b, b + 1)).astype(np.int32)),
     ),
     "rows of run-time number": (lambda x: (gd.take(x, np.array([0, 1, 1])) ** 2).sum(), ROWS, lambda b: (data(b + 1, 4),)),
+    "rows chosen by small numbers": (
+        lambda x, at: (gd.take(x, at) ** 2).sum(),
+        {"x": ("b", 4)},
+        lambda b: (data(200 + b, 4), np.array([0, 127, -1], np.int8)),
+    ),
+    "along an axis": (
+        lambda x, at: (gd.take_along_axis(x, at, 0) ** 2).sum(),
+        {"x": ("b", 4), "at": ("n", 4)},
+        lambda b: (data(b + 1, 4), np.zeros((b, 4), np.int32)),
+    ),
     "product": (lambda x: gd.prod(x, 0).sum() + gd.prod(x, 1).sum(), ROWS, rows),
     "running maximum": (lambda x: (gd.cummax(x, 0) ** 2).sum(), ROWS, rows),
     "scan": (lambda x: gd.scan(lambda c, v: (gd.tanh(c + v), c), np.zeros(4, np.float32), x)[0].sum(), ROWS, rows),

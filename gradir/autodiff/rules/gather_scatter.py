@@ -14,9 +14,10 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
+from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, vjp
 from gradir.autodiff.spell_out import LOOPS
-from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.autodiff.tensors import TensorBuilder, known_sizes, named_size
 from gradir.dialects import nd
 from gradir.dialects.nd.base import emit
 from gradir.dialects.nd.spelled_out import counted, lifted
@@ -48,13 +49,18 @@ def gather_general_vjp(t: TensorBuilder, op: nd.GatherGeneralOp, ct: SSAValue) -
 
 def _clamped(t: TensorBuilder, op: nd.GatherGeneralOp, sizes: Sequence[int]) -> SSAValue:
     """The index vectors, each component where its window fits."""
-    indices, shape = op.indices, known_sizes(op, op.operand)
-    mapped = op.dimensions.map
+    indices, mapped = op.indices, op.dimensions.map
     if not mapped:
         return indices
-    dtype = numpy_dtype(element_of(indices))
-    limits = np.array([min(shape[d] - sizes[d], np.iinfo(dtype).max) for d in mapped], dtype)
-    bounds = t.broadcast(emit(t.builder, nd.ConstantOp.make(limits)), indices.type, [len(shape_of(indices)) - 1])
+    element = element_of(indices)
+    dtype = numpy_dtype(element)
+    rooms = [size_algebra.minus(named_size(op, op.operand, d), sizes[d]) for d in mapped]
+    numbers = [room for room in rooms if isinstance(room, int)]
+    if len(numbers) == len(rooms):
+        limits = emit(t.builder, nd.ConstantOp.make(np.array([min(n, np.iinfo(dtype).max) for n in numbers], dtype)))
+    else:
+        limits = t.concatenate([t.full_size(room or 0, tensor(element, (1,))) for room in rooms], 0)
+    bounds = t.broadcast(limits, indices.type, [len(shape_of(indices)) - 1])
     return t.emit(nd.ClampOp, [t.full_like(0, indices), indices, bounds], indices.type)
 
 
