@@ -7,10 +7,10 @@ from xdsl.ir import Dialect
 
 from gradir.dialects.nd import (
     activation,
-    attention,
     arrangement,
-    complex as complex_parts,
+    attention,
     bits,
+    complex as complex_parts,
     composite,
     contraction,
     convolution,
@@ -35,8 +35,8 @@ from gradir.dialects.nd import (
     special,
     statistics,
 )
-from gradir.dialects.nd.arrangement import OneHotOp, SplitOp
 from gradir.dialects.nd.activation import SiluOp, SoftplusOp
+from gradir.dialects.nd.arrangement import OneHotOp, SplitOp
 from gradir.dialects.nd.attention import AttentionOp
 from gradir.dialects.nd.base import NdOp, Sample, emit
 from gradir.dialects.nd.bits import BitcastConvertOp, NextAfterOp, ReducePrecisionOp
@@ -96,8 +96,8 @@ from gradir.dialects.nd.elementwise import (
     Unary,
     XorOp,
 )
-from gradir.dialects.nd.gather_scatter import CombinerAttr, GatherGeneralOp, ScatterGeneralOp, TakeAlongAxisOp
 from gradir.dialects.nd.fourier import FftOp, Fourier, IfftOp, IrfftOp, RfftOp
+from gradir.dialects.nd.gather_scatter import CombinerAttr, GatherGeneralOp, ScatterGeneralOp, TakeAlongAxisOp
 from gradir.dialects.nd.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, IndexAtOp, ScatterAddOp, UpdateAtOp
 from gradir.dialects.nd.library import CustomCallOp
 from gradir.dialects.nd.linalg import CholeskyOp, EighOp, Factorisation, LuOp, QrOp, SvdOp, TriangularSolveOp
@@ -143,7 +143,6 @@ from gradir.dialects.nd.regions import RegionOp, YieldOp
 from gradir.dialects.nd.resource import ResourceAttr, ResourceStorage
 from gradir.dialects.nd.shape import BroadcastOp, ConcatenateOp, DimOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp
 from gradir.dialects.nd.sorting import SortOp, TopKOp
-from gradir.dialects.nd.statistics import NormOp, VarianceOp
 from gradir.dialects.nd.special import (
     BesselI0eOp,
     BesselI1eOp,
@@ -154,14 +153,15 @@ from gradir.dialects.nd.special import (
     TrigammaOp,
     ZetaOp,
 )
+from gradir.dialects.nd.statistics import NormOp, VarianceOp
 
 FAMILIES = {
     "elementwise": elementwise.OPS,
     "mathematics": mathematics.OPS,
-    "complex": complex_parts.OPS,
     "bits": bits.OPS,
     "quantization": quantization.OPS,
     "special": special.OPS,
+    "complex": complex_parts.OPS,
     "reduction": reduction.OPS,
     "cumulative": cumulative.OPS,
     "contraction": contraction.OPS,
@@ -187,12 +187,14 @@ FAMILIES = {
 }
 
 Nd = Dialect(
-    "nd", [op for ops in FAMILIES.values() for op in ops], [ComplexAttr, CombinerAttr, DirectionAttr, WindowKindAttr, ResourceAttr], [ResourceStorage()]
+    "nd",
+    [op for ops in FAMILIES.values() for op in ops],
+    [ComplexAttr, CombinerAttr, DirectionAttr, WindowKindAttr, ResourceAttr],
+    [ResourceStorage()],
 )
 
 __all__ = [
     "FAMILIES",
-    "FftOp",
     "AbsOp",
     "AcosOp",
     "AcoshOp",
@@ -242,9 +244,9 @@ __all__ = [
     "CumsumOp",
     "Cumulative",
     "CustomCallOp",
-    "DimOp",
     "DequantizeOp",
     "DigammaOp",
+    "DimOp",
     "Direction",
     "DirectionAttr",
     "DivOp",
@@ -257,17 +259,18 @@ __all__ = [
     "ErfOp",
     "ErfcOp",
     "ExpOp",
-    "Factorisation",
     "Expm1Op",
+    "Factorisation",
+    "FftOp",
     "FloorOp",
     "FmaOp",
     "Fourier",
     "GatherGeneralOp",
     "GatherOp",
     "GeluOp",
+    "GroupNormOp",
     "IfftOp",
     "ImagOp",
-    "GroupNormOp",
     "IndexAtOp",
     "IotaOp",
     "IrfftOp",
@@ -302,11 +305,10 @@ __all__ = [
     "PowOp",
     "PrintOp",
     "QrOp",
-    "RandomBitsOp",
     "QuantizeOp",
-    "Reduce",
-    "ReducePrecisionOp",
+    "RandomBitsOp",
     "RealOp",
+    "Reduce",
     "ReduceAllOp",
     "ReduceAnyOp",
     "ReduceMaxOp",
@@ -344,9 +346,9 @@ __all__ = [
     "SinhOp",
     "SliceOp",
     "SoftmaxOp",
+    "SoftplusOp",
     "SortOp",
     "SplitOp",
-    "SoftplusOp",
     "SqrtOp",
     "SubOp",
     "SvdOp",
@@ -354,8 +356,8 @@ __all__ = [
     "TakeAlongAxisOp",
     "TanOp",
     "TanhOp",
-    "TopKOp",
     "Threefry2x32Op",
+    "TopKOp",
     "TransposeOp",
     "TriangularSolveOp",
     "TrigammaOp",
@@ -366,7 +368,7 @@ __all__ = [
     "WindowKind",
     "WindowKindAttr",
     "XorOp",
-    "ZetaOp",
     "YieldOp",
+    "ZetaOp",
     "emit",
 ]

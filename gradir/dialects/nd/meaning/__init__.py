@@ -13,10 +13,10 @@ import numpy as np
 
 from gradir.dialects.nd.meaning import (
     activation,
-    attention,
     arrangement,
-    complex as complex_numbers,
+    attention,
     bits,
+    complex as complex_numbers,
     composite,
     contraction,
     convolution,
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 EVALUATE: Mapping[str, Callable[..., Any]] = {
     **elementwise.EVALUATE,
     **mathematics.EVALUATE,
-    **complex_numbers.EVALUATE,
     **bits.EVALUATE,
     **quantization.EVALUATE,
     **special.EVALUATE,
+    **complex_numbers.EVALUATE,
     **reduction.EVALUATE,
     **cumulative.EVALUATE,
     **contraction.EVALUATE,
@@ -72,11 +72,11 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
     **linalg.EVALUATE,
     **fourier.EVALUATE,
 }
+COMPLEX = complex_numbers.COMPLEX
 
 
 SIZED = ("nd.dynamic_slice", "nd.reshape")
 """Ops whose shape may depend on names that no operand has; they take `sizes`."""
-COMPLEX = complex_numbers.COMPLEX
 
 
 def evaluate(op: NdOp, operands: tuple[Any, ...], sizes: Mapping[str, int] | None = None) -> Any:
@@ -86,8 +86,8 @@ def evaluate(op: NdOp, operands: tuple[Any, ...], sizes: Mapping[str, int] | Non
     """
     with np.errstate(all="ignore"):
         arrays = [np.asarray(operand) for operand in operands]
-        options = {"sizes": sizes} if sizes and op.name in SIZED else {}
         is_complex = op.name in COMPLEX and any(array.dtype.kind == "c" for array in arrays)
+        options = {"sizes": sizes} if sizes and op.name in SIZED else {}
         found = (COMPLEX if is_complex else EVALUATE)[op.name](op, *arrays, **options)
     if len(op.results) == 1:
         return _checked(op, 0, found)
