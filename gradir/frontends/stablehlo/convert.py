@@ -19,6 +19,7 @@ from gradir.dialects.upstream.func import FuncOp, ReturnOp
 from gradir.errors import GradirError
 from gradir.frontends.stablehlo import (
     bits,
+    collectives,
     contractions,
     control,
     dynamic,
@@ -53,6 +54,7 @@ RULES: Mapping[str, Rule] = {
     **linalg.RULES,
     **sorting.RULES,
     **effects.RULES,
+    **collectives.RULES,
     **normalization.RULES,
     **random.RULES,
     **dynamic.RULES,
