@@ -123,3 +123,10 @@ def test_text_and_artefacts_keep_the_type(name: str, tmp_path: Any):
 def test_large_constants():
     values = np.resize(EVERY, 1000).view(TYPES["f8E4M3FN"])
     assert gd.jit(lambda i: gd.asarray(values)[::-1])(np.int32(0)).tobytes() == values[::-1].tobytes()
+
+
+@pytest.mark.parametrize(("name", "most"), [("f8E4M3FN", 448), ("f8E5M2", 57344)])
+def test_saturation_where_it_is_asked_for(name: str, most: float):
+    values = np.array([1e9, -np.inf, np.inf, 1.5, np.nan], np.float32)
+    found = gd.jit(lambda x: x.astype(TYPES[name], saturate=True))(values).astype(float)
+    assert np.array_equal(found, [most, -most, most, 1.5, np.nan], equal_nan=True)
