@@ -76,9 +76,9 @@ def _binary(op: type[Binary]) -> list[Sample]:
 
 
 def _convert() -> list[Sample]:
-    def to(name: str, values: Array, element: str, wrt: tuple[int, ...] = ()) -> Sample:
+    def to(name: str, values: Array, element: str, wrt: tuple[int, ...] = (), how: str = "") -> Sample:
         result = f"tensor<{'x'.join([*map(str, values.shape), element])}>"
-        return case(name, f"nd.convert %0 : {{0}} -> {result}", [values], result, wrt)
+        return case(name, f"nd.convert %0{how} : {{0}} -> {result}", [values], result, wrt)
 
     floats = np.array([*SPECIAL, 0.5, 300, -300, 1.9, 3e38, -1.9], np.float32)
     return [
@@ -88,6 +88,8 @@ def _convert() -> list[Sample]:
         to("f32 to bf16", floats, "bf16"),
         to("f64 to bf16", np.array([1 + 2**-8 + 2**-40, 1e39, NAN, -0.0]), "bf16"),
         to("f32 to f16", floats, "f16"),
+        to("f32 to f16, saturating", floats, "f16", how=" saturate"),
+        to("i32 to f16, saturating", np.array([70000, -70000, 3], np.int32), "f16", how=" saturate"),
         to("bf16 to f32", floats.astype(BF16), "f32"),
         *(to(f"f32 to {element}", floats, element) for element in ("i8", "i32", "i64", "ui8", "i1")),
         to("f64 to i64", np.array([2.0**63, -(2.0**63), 2.0**62, NAN, INF, -INF]), "i64"),
