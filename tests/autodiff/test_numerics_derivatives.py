@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradir as gd
-from gradir.autodiff.registry import VJP
+from gradir.autodiff.registry import VJP, load_rules
 from gradir.dialects import nd
 
 INF = np.inf
@@ -248,6 +248,7 @@ def test_integers_have_no_derivative(gradient: Any) -> None:
 
 def test_numerics_an_op_without_a_rule_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither mode guesses: the error names op, line and request."""
+    load_rules()
     monkeypatch.delitem(VJP, nd.SinOp)
     for request in (gd.grad(gd.sin), lambda x: gd.jvp(gd.sin, (x,), (x,))):
         with pytest.raises(gd.GradirError, match=r"AD001.*nd.sin(.|\n)*ad\.(value_and_grad|jvp) @"):
