@@ -151,5 +151,5 @@ def test_xla_gives_the_same(op: type[nd.NdOp], sample: Sample) -> None:
     if f"{op.name}: {sample.name}" in XLA_DIFFERS:
         pytest.skip(XLA_DIFFERS[f"{op.name}: {sample.name}"])
     for found, value in zip(run_with_jax(text, inputs), wanted, strict=True):
-        tolerance = {2: 3e-2, 4: 1e-4}.get(value.dtype.itemsize, 1e-4 if op.name in LOOSE else 1e-6)
+        tolerance = {1: 0.25, 2: 3e-2, 4: 1e-4}.get(value.dtype.itemsize, 1e-4 if op.name in LOOSE else 1e-6)
         alike(found, value, tolerance)

@@ -92,7 +92,7 @@ def test_lapack_of_jax() -> None:
     assert both(function(body, f"%a: {m}", f"({m}, {i})"), -SPD)[1] == 1
     p = "tensor<4xi32>"
     body = f"%0:3 = {lapack('sgetrf', '', m, f'{m}, {p}, {i}')}\n  return %0#0, %0#1, %0#2 : {m}, {p}, {i}"
-    factors, pivots, info = both(function(body, f"%a: {m}", f"({m}, {p}, {i})"), A)
+    _factors, pivots, info = both(function(body, f"%a: {m}", f"({m}, {p}, {i})"), A)
     assert info == 0 and pivots.min() >= 1
     singular = A.copy()
     singular[:, 2] = 0

@@ -134,7 +134,7 @@ def _argument(body: Block, value: SSAValue) -> tuple[int, bool]:
         rest = value.op.operands[2]
         for zero, y in _selects(rest, "EQ"):  # select(x == 0, 0, x)
             if y is x and zero == 0 and not np.signbit(zero) and isinstance(rest, OpResult) and rest.op.operands[2] is x:
-                return body.args.index(x), False  # pyright: ignore[reportArgumentType]
+                return body.args.index(x), False
     return -1, True
 
 
