@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted((*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")))
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+CODE_SPAN = re.compile(r"`[^`\n]*`")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -45,7 +46,8 @@ def test_generated_page_is_current(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links(page: Path) -> None:
-    for link in LINK.findall(FENCE.sub("", page.read_text())):
+    """Code is no link, though `f["main"](*arrays)` looks like one."""
+    for link in LINK.findall(CODE_SPAN.sub("", FENCE.sub("", page.read_text()))):
         target, _, anchor = link.partition("#")
         if "://" in target:
             continue

@@ -48,10 +48,10 @@ AUTODIFF: dict[str, Code] = {
     ),
     "AD009": autodiff(
         "function without a derivative rule",
-        meaning="A function that is called by name (`nd.custom_call`) lies on an active path, and no derivative rule was registered with it.",
+        meaning="A function called by name (`nd.custom_call`) lies on an active path, and no derivative rule was registered with it.",
         cause="a call of a registered function inside of what is differentiated.",
-        next_step="register the function again with `vjp=rule`, where `rule(inputs, results, cotangents, **config)` gives one cotangent, or "
-        "None, per input; or cut the path with `gradir.stop_gradient`.",
+        next_step="register the function again with `vjp=rule`, where `rule(inputs, results, cotangents, **config)` gives one cotangent, "
+        "or None, per input; or cut the path with `gradir.stop_gradient`.",
     ),
     "AD010": autodiff(
         "factorisation without a derivative rule",
@@ -62,22 +62,22 @@ AUTODIFF: dict[str, Code] = {
     ),
     "AD011": autodiff(
         "derivative rule of a function gives wrong cotangents",
-        meaning="The rule that was registered with a function (`vjp=`) returned another number of cotangents than the function has inputs, or "
-        "cotangents of other shapes or types.",
+        meaning="The rule that was registered with a function (`vjp=`) returned another number of cotangents than the function has inputs, "
+        "or cotangents of other shapes or types.",
         cause="a missing sum over a broadcast dimension, or one value in place of a list.",
         next_step="return one array of the input's type, or None, per input, in order.",
     ),
     "AD012": autodiff(
         "a rule of one's own does not fit",
-        meaning="A function with a derivative rule of its own (`custom_vjp`, `custom_jvp`) has no rule yet, captures an array, or has a rule "
-        "whose results have another structure, shape or type than the function's arguments and results.",
+        meaning="A function with a derivative rule of its own (`custom_vjp`, `custom_jvp`) has no rule yet, captures an array, or has a "
+        "rule whose results have another structure, shape or type than the function's arguments and results.",
         cause="a cotangent that was not reduced to its argument's shape, or was computed in another precision.",
         next_step="compare expected and found; one cotangent per argument, None for zeros and for integers.",
     ),
     "AD013": autodiff(
         "no batch of this op",
-        meaning="`ad.batch` (`gradir.vmap`) met an op on a value that differs from element to element, and the op has neither a batching rule "
-        "nor results that a loop over the elements could collect.",
+        meaning="`ad.batch` (`gradir.vmap`) met an op on a value that differs from element to element, and the op has neither a batching "
+        "rule nor results that a loop over the elements could collect.",
         cause="an op of a plugin with scalar results.",
         next_step="register a rule with `batches` of `gradir.autodiff.batching.rules`, or take the op out of the mapped function.",
     ),

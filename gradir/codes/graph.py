@@ -244,14 +244,14 @@ GRAPH: dict[str, Code] = {
     ),
     "GR116": graph(
         "bad argument of a random function",
-        meaning="A key is an array `uint32[2]`; bits are unsigned integers, distributions of numbers have a floating-point dtype, seeds and "
-        "bounds of integers are integers.",
+        meaning="A key is an array `uint32[2]`; bits are unsigned integers, distributions of numbers have a floating-point dtype, seeds "
+        "and bounds of integers are integers.",
         cause="a key of another library, a seed with a fraction, or a shape that does not fit the logits.",
         next_step="make keys with `gradir.random.key` and `gradir.random.split`, and compare with what the message expects.",
     ),
     "GR117": graph(
         "wrong custom call",
-        meaning="A function is registered or called by name (`gradir.register_custom_call`, `gradir.custom_call`) in a way that cannot work.",
+        meaning="A function is registered or called by name (`gradir.register_custom_call`, `gradir.custom_call`) and cannot work.",
         cause="an unknown name, no function, operands that the shape rule refuses, or a configuration that is no text or number.",
         next_step="compare expected and found; arrays are operands, everything else is configuration.",
     ),

@@ -83,7 +83,7 @@ OPERATOR: dict[str, Code] = {
         "no such implementation",
         meaning="The attribute `gradir.implementation` pins an op to an implementation that does not exist, or cannot be used here.",
         cause="a misspelt name, another element type, or a package that is not installed.",
-        next_step="the error lists the implementations of the op and why each does not apply; remove the attribute to let the table choose.",
+        next_step="the error lists the op's implementations and why each does not apply; remove the attribute to let the table choose.",
     ),
     "OP100": operator(
         "no meaning here",

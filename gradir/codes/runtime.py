@@ -151,9 +151,10 @@ RUNTIME: dict[str, Code] = {
         "NaN or infinity of finite operands",
         meaning="`check_nan` ran the program op by op: this op is the first whose operands are finite and whose result is not. What comes "
         "after it only passes the number on.",
-        cause="the logarithm or the root of 0 or less, a division by 0, an exponential that overflows; in a derivative, a point where it is "
-        "infinite.",
-        next_step="guard the operand (`where`, `maximum`), shift it, or compute in a wider type; the message shows element, operands and round.",
+        cause="the logarithm or the root of 0 or less, a division by 0, an exponential that overflows; in a derivative, a point where it "
+        "is infinite.",
+        next_step="guard the operand (`where`, `maximum`), shift it, or compute in a wider type; the message shows element, operands,"
+        " round.",
     ),
     "RT050": runtime(
         "cannot read an input array",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.ir.builder import Builder
@@ -123,8 +122,3 @@ def rebuild_region(
             op.drop_all_references()
     for block in list(new.blocks):
         region.add_block(new.detach_block(block))
-
-
-def location_of(*ops: Operation) -> LocationAttr:
-    """The fused location of `ops`; unknown for none."""
-    return fuse(*(op.location for op in ops)) if ops else UNKNOWN_LOC

@@ -62,7 +62,9 @@ _CANCELLING = ("nd.lgamma", "nd.digamma", "nd.zeta", "nd.polygamma")
 COMPOSITE_ULPS = 16.0
 """Composites: error in units of the magnitudes of `magnitudes`."""
 
-BACKWARD_STABLE = frozenset(f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "ifft", "rfft", "irfft", "custom_call"))
+BACKWARD_STABLE = frozenset(
+    f"nd.{name}" for name in ("cholesky", "triangular_solve", "lu", "qr", "eigh", "svd", "fft", "ifft", "rfft", "irfft", "custom_call")
+)
 """Algorithms whose result is exact for operands close by: their error is that of operands moved by rounding (J. Wilkinson)."""
 
 _SUMS = {

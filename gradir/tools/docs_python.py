@@ -105,7 +105,7 @@ def _row(name: str, value: Any) -> str:
         return f"| `{name}` | {value} |"
     parameters = inspect.signature(value).parameters.values()
     text = ", ".join(_parameter(p) for p in parameters)
-    summary = re.split(r"\n\s*\n", inspect.cleandoc(value.__doc__ or ""))[0].replace("\n", " ").replace("|", "\\|").replace("](", "] (")
+    summary = re.split(r"\n\s*\n", inspect.cleandoc(value.__doc__ or ""))[0].replace("\n", " ").replace("|", "\\|")
     return f"| `{name}({text})` | {summary.rstrip('.')} |"
 
 

@@ -54,9 +54,7 @@ def test_equal_ones_share_a_line_and_ops_without_a_line_have_that_of_their_funct
 
 
 def test_one_missing_op_is_the_message() -> None:
-    error = missing(
-        main_of("%x: tensor<8xf32>", '%a = "stablehlo.send_home"(%x) : (tensor<8xf32>) -> tensor<8xf32>')
-    )
+    error = missing(main_of("%x: tensor<8xf32>", '%a = "stablehlo.send_home"(%x) : (tensor<8xf32>) -> tensor<8xf32>'))
     assert (error.message, error.found) == ("stablehlo.send_home: no counterpart at level 1", "")
 
 

@@ -68,7 +68,7 @@ class FftOp(Fourier):
 
 @irdl_op_definition
 class IfftOp(Fourier):
-    """`result[n] = 1/N sum over k of operand[k] e^(2 pi i k n / N)` along each of the last dimensions. StableHLO: fft IFFT. numpy: ifftn."""
+    """`result[n] = 1/N sum over k of operand[k] e^(2 pi i k n / N)` along each last dimension. StableHLO: fft IFFT. numpy: ifftn."""
 
     name = "nd.ifft"
 

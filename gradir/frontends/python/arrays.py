@@ -21,8 +21,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {}
 """Filled by the family files: operator and method name -> implementation."""
 
 _FAMILIES = (
-    "elementwise", "mathematics", "complex", "reduction", "shape", "rearrange", "contraction", "creation", "indexing", "updates", "composite",
-    "operands", "dims",
+    "elementwise", "mathematics", "complex", "reduction", "shape", "rearrange", "contraction", "creation", "indexing", "updates",
+    "composite", "operands", "dims",
 )  # fmt: skip
 _UFUNCS = {"remainder": "mod", "absolute": "abs", "fabs": "abs", "conjugate": "conj"}
 """numpy's functions of elements that have another name here."""

@@ -98,8 +98,6 @@ def matmul(x: Any, y: Any, preferred_element_type: Any = None) -> Array:
             expected=f"rhs dim {right} of size {a.shape[left]}",
             found=f"{a.shape} @ {b.shape}",
         )
-    if a.ndim <= 2 and b.ndim <= 2:
-        return dot_general(a, b, ((left,), (right,)), preferred_element_type=dtype)
     if b.ndim <= 2:
         return dot_general(a, b, ((left,), (right,)), preferred_element_type=dtype)
     if a.ndim == 1:

@@ -5,7 +5,6 @@ One class per name, two forms of data: a word, or named lists of numbers. Whatev
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -156,8 +155,3 @@ def numbers(kind: str, fields: dict[str, tuple[int, ...]]) -> Numbers:
 def word_of(attribute: Attribute | None, default: str = "") -> str:
     """The word of an enumeration."""
     return attribute.data if isinstance(attribute, Word) else default
-
-
-def words_of(attribute: Attribute | None) -> tuple[str, ...]:
-    """The words of a list of enumerations."""
-    return tuple(word_of(item) for item in attribute.data) if isinstance(attribute, ArrayAttr) else ()

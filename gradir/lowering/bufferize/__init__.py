@@ -56,7 +56,9 @@ class Bufferize(Pass):
 
     def apply(self, op: Operation, context: PassContext) -> None:
         module = cast("ModuleOp", op)
-        functions = [f for f in module.body.block.ops if isinstance(f, func.FuncOp) and (KERNEL_ATTRIBUTE in f.attributes or _has_tensors(f))]
+        functions = [
+            f for f in module.body.block.ops if isinstance(f, func.FuncOp) and (KERNEL_ATTRIBUTE in f.attributes or _has_tensors(f))
+        ]
         names = {cast("Attribute", f.properties.get("sym_name")) for f in module.body.block.ops}
         state = Module({name.data for name in names if hasattr(name, "data")})  # pyright: ignore[reportAttributeAccessIssue]  StringAttr
         kernels = {f.sym_name.data: read_kernel(f) for f in functions if KERNEL_ATTRIBUTE in f.attributes}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
 from gradir.ir.passes import error_at
@@ -259,10 +259,6 @@ def extended(signed: bool, multiply: bool) -> Handler:
 
 def poison(e: FunctionEmitter, op: Operation) -> None:
     e.set_rows(op.results[0], ["poison"] * max(1, e.type_of(op.results[0]).rows))
-
-
-def is_vector(value: Any) -> bool:
-    return isinstance(value.type, VectorType)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr
 
@@ -356,10 +355,6 @@ def scatter(e: FunctionEmitter, op: Operation) -> None:
     suffix = f"v{t.lanes}{_short(t.memory_element)}.v{t.lanes}{_space(e.buffer(op.operands[0]).type.pointer)}"
     row, mask = in_memory(e, e.text(value), t), e.text(op.operands[2 + rank])
     e.line(f"call void @llvm.masked.scatter.{suffix}({t.memory} {row}, {vector} align {t.bytes} {addresses}, <{t.lanes} x i1> {mask})")
-
-
-def is_memory(value: SSAValue) -> bool:
-    return isinstance(value.type, MemRefType)
 
 
 HANDLERS: dict[str, Handler] = {

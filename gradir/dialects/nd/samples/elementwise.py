@@ -13,7 +13,6 @@ from gradir.dialects.nd.elementwise import BINARY, UNARY, Binary, Unary
 from gradir.dialects.nd.samples.case import BF16, INF, NAN, SPECIAL, Array, case, limits, pairs, same, type_text, wave
 
 _POSITIVE = ("nd.log", "nd.sqrt", "nd.rsqrt", "nd.pow")
-_FLAT = ("nd.sign", "nd.floor", "nd.ceil", "nd.not")  # derivative 0 wherever it exists
 _INTEGER = ("nd.and", "nd.or", "nd.xor", "nd.shl", "nd.shr_s", "nd.shr_u")
 
 

@@ -35,9 +35,7 @@ def _bits() -> list[Sample]:
 def _generator(op: str, words: int) -> list[Sample]:
     def block(name: str, shape: tuple[int, ...], key: Array = _KEY, fill: int | None = None) -> Sample:
         rng = np.random.default_rng(words)
-        counter = [
-            rng.integers(0, 1 << 32, shape, np.uint32) if fill is None else np.full(shape, fill, np.uint32) for _ in range(words)
-        ]
+        counter = [rng.integers(0, 1 << 32, shape, np.uint32) if fill is None else np.full(shape, fill, np.uint32) for _ in range(words)]
         kind = type_text(counter[0])
         operands = ", ".join(f"%{k}" for k in range(words + 1))
         arguments = ", ".join(f"%{k}: {kind if k else 'tensor<2xui32>'}" for k in range(words + 1))
