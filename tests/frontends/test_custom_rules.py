@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -191,3 +192,40 @@ def test_checkpoint_captures_and_runs_effects_once() -> None:
         return gd.checkpoint(lambda y: gd.sin(y) * scale)(x)
 
     np.testing.assert_allclose(gd.jit(gd.grad(f))(X), np.exp(X) * (np.sin(X) + np.cos(X)))
+
+
+@functools.partial(gd.custom_vjp, nondiff_argnums=(0,))
+def scaled(n: int, x: Any) -> Any:
+    """n x, whose derivative is said to be 3 (n x)**2: its rule calls it again"""
+    return n * x
+
+
+scaled.defvjp(lambda n, x: (scaled(n + 0, x), x), lambda n, x, ct: (3.0 * ct * scaled(n + 0, x) ** 2,))
+recalled = functools.partial(scaled, 1000)  # n + 0 is another object
+
+
+@gd.custom_jvp
+def recalled_forward(x: Any) -> Any:
+    """1000 x, whose derivative is said to be 3 (1000 x)**2"""
+    return 1000 * x
+
+
+@recalled_forward.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    y = recalled_forward(primals[0])
+    return y, 3.0 * tangents[0] * y**2
+
+
+@pytest.mark.parametrize("f", [recalled, recalled_forward], ids=["vjp", "jvp"])
+def test_a_rule_may_call_its_function(f: Callable[[Any], Any]) -> None:
+    """As JAX's manual writes rules, `return f(x), residuals`: in the rule the call has the same rule, so y'' = 6 y y' = 18 y**3."""
+    y = 1000 * X
+    xs = np.stack([X, 2 * X])
+    for wrap in (gd.jit, lambda g: g):
+        np.testing.assert_allclose(wrap(f)(X), y)
+        np.testing.assert_allclose(wrap(gd.grad(f))(X), 3 * y**2)
+        np.testing.assert_allclose(wrap(gd.grad(gd.grad(f)))(X), 18 * y**3)
+        np.testing.assert_allclose(wrap(gd.vmap(f))(xs), 1000 * xs)
+        np.testing.assert_allclose(wrap(gd.vmap(gd.grad(gd.grad(f))))(xs), 18 * (1000 * xs) ** 3)
+        np.testing.assert_allclose(wrap(gd.grad(lambda xs: gd.sum(gd.vmap(gd.grad(f))(xs))))(xs), 18 * (1000 * xs) ** 3)
+        np.testing.assert_allclose(wrap(lambda x: gd.jvp(gd.grad(f), (x,), (x,))[1])(X), 18 * y**3 * X)

@@ -411,7 +411,7 @@ def _call(sweep: BatchSweep, op: func.CallOp, builder: Builder) -> None:
 def _ruled(sweep: BatchSweep, op: ad.RuledCall, builder: Builder) -> None:
     """The rules are batched as the callee is; every argument has lanes, so that every cotangent has."""
     functions = [sweep.program.function(name, op) for name in op.functions()]
-    names = [batched_function(sweep.program, f, (True,) * len(f.body.block.args), sweep.n) for f in functions]
+    names = [batched_function(sweep.program, f, (True,) * len(f.body.block.args), sweep.n, ruled=True) for f in functions]
     operands = [sweep.with_lanes(builder, v) for v in op.operands]
     lanes = sweep.lanes(builder)
     new = type(op).make(names, operands, [lanes.lanes(r.type) for r in op.results])
@@ -439,26 +439,30 @@ _STRUCTURED: dict[type[Operation], Structured] = {
 }
 
 
-def batched_function(program: Program, primal: func.FuncOp, flags: tuple[bool, ...], n: Size) -> str:
+def batched_function(program: Program, primal: func.FuncOp, flags: tuple[bool, ...], n: Size, *, ruled: bool = False) -> str:
     """`@f.batch`: the arguments in `flags` and all results have lanes; equal ones are made once.
 
-    Error AD006 for a function that calls itself.
+    Error AD006 for a function that calls itself, unless it is a rule that names itself (`ruled`).
     """
     stem = primal.sym_name.data
     key = (stem, flags, n)
     if key in program.batches:
         return program.batches[key]
-    if stem in program.pending:
+    if ruled and key in program.batching:
+        return program.batching[key]
+    making = (stem, "batch", flags, n)
+    if making in program.pending:
         raise error_at(
             primal,
             f"@{stem} calls itself: recursion has no batches here",
             part="autodiff",
             code="AD006",
             expected="a call graph without cycles",
-            found=" -> ".join(f"@{name}" for name in [*program.pending, stem]),
+            found=program.path(stem),
             hint="write the recursion as a loop",
         )
-    program.pending.append(stem)
+    program.pending.append(making)
+    name = program.batching[key] = program.fresh_name(f"{stem}.batch")
     source = primal.body.block
     sweep = BatchSweep(program, n)
     block = Block(arg_types=_kinds(sweep, Builder(Block()), source.args, flags))
@@ -471,7 +475,8 @@ def batched_function(program: Program, primal: func.FuncOp, flags: tuple[bool, .
     returned = block.last_op
     assert returned is not None
     kinds = [v.type for v in returned.operands]
-    function = new_function(program.fresh_name(f"{stem}.batch"), block, kinds, private=True, loc=primal.location)
+    function = new_function(name, block, kinds, private=True, loc=primal.location)
     program.pending.pop()
+    del program.batching[key]
     program.batches[key] = program.insert(function, primal)
     return program.batches[key]

@@ -261,17 +261,18 @@ def forward_function(program: Program, primal: func.FuncOp, wrt: tuple[bool, ...
     key = (stem, wrt, wanted)
     if key in program.tangents:
         return program.tangents[key]
-    if stem in program.pending:
+    making = (stem, "forward", wrt, wanted)
+    if making in program.pending:
         raise error_at(
             primal,
             f"@{stem} calls itself: recursion has no forward mode here",
             part="autodiff",
             code="AD006",
             expected="a call graph without cycles",
-            found=" -> ".join(f"@{n}" for n in [*program.pending, stem]),
+            found=program.path(stem),
             hint="write the recursion as a loop",
         )
-    program.pending.append(stem)
+    program.pending.append(making)
     source = primal.body.block
     block = Block(arg_types=[*(a.type for a in source.args), *(a.type for a, on in zip(source.args, wrt) if on)])
     for old, new in zip(source.args, block.args):

@@ -46,8 +46,10 @@ class Program:
     """Forward-mode functions by callee, active arguments, wanted results."""
     batches: dict[tuple[str, tuple[bool, ...], int | str], str] = field(default_factory=dict[tuple[str, tuple[bool, ...], int | str], str])
     """Batched functions by callee, arguments with lanes, number of lanes."""
-    pending: list[str] = field(default_factory=list[str])
-    """Callees being split, outermost first: meeting one again is recursion."""
+    batching: dict[tuple[str, tuple[bool, ...], int | str], str] = field(default_factory=dict[tuple[str, tuple[bool, ...], int | str], str])
+    """Those that are being made: a rule may name itself."""
+    pending: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+    """What is being made, outermost first: a callee, how, and for which arguments and results. Meeting one again is recursion."""
 
     def __post_init__(self) -> None:
         for op in self.module.body.block.ops:
@@ -71,7 +73,7 @@ class Program:
     def fresh_name(self, stem: str) -> str:
         """`stem`, or `stem_N` when it is taken."""
         name, n = stem, 0
-        while name in self.functions:
+        while name in self.functions or name in self.batching.values():
             name, n = f"{stem}_{n}", n + 1
         return name
 
@@ -134,6 +136,10 @@ class Program:
         cts.builder.op(func.ReturnOp, outputs)
         return block, outputs
 
+    def path(self, stem: str) -> str:
+        """The way from the outermost function that is being made to `stem`."""
+        return " -> ".join(f"@{name}" for name in [*(making[0] for making in self.pending), stem])
+
     def split(
         self,
         primal: func.FuncOp,
@@ -149,17 +155,18 @@ class Program:
         key = (stem, wrt, wanted)
         if names is None and key in self.pairs:
             return self.pairs[key]
-        if stem in self.pending:
+        making = (stem, "split", wrt, wanted)
+        if making in self.pending:
             raise error_at(
                 primal,
                 f"@{stem} calls itself: recursion has no reverse mode here",
                 part="autodiff",
                 code="AD006",
                 expected="a call graph without cycles",
-                found=" -> ".join(f"@{n}" for n in [*self.pending, stem]),
+                found=self.path(stem),
                 hint="write the recursion as a loop",
             )
-        self.pending.append(stem)
+        self.pending.append(making)
         pair = self._split(primal, wrt, wanted, request, names or (f"{stem}.fwd", f"{stem}.bwd"))
         self.pending.pop()
         self.pairs.setdefault(key, pair)

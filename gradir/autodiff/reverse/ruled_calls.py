@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.sweep import Sweep, structured
-from gradir.autodiff.tensors import is_differentiable
+from gradir.autodiff.tensors import TensorBuilder, is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import func
@@ -54,11 +54,13 @@ def forward_custom_vjp(sweep: Sweep, op: ad.CustomVjpOp) -> None:
 
 @structured(ad.CustomJvpOp)
 def forward_custom_jvp(sweep: Sweep, op: ad.CustomJvpOp) -> None:
-    """Run the callee; in reverse, the transpose of the caller's tangent function."""
+    """The results are those of the caller's tangent function, as in forward mode, without tangents; in reverse, its transpose."""
     unit = sweep.unit
     arguments = [sweep.value(v) for v in op.operands]
-    run = call(sweep.builder, op.rule("callee"), arguments, [r.type for r in op.results])
-    results = run.results
+    rule = unit.program.function(op.rule("tangents"), op)
+    still = [TensorBuilder(sweep.builder).zeros(v.type) for v in moving(arguments)]
+    run = call(sweep.builder, op.rule("tangents"), [*arguments, *still], rule.function_type.outputs.data)
+    results = run.results[: len(op.results)]
     unit.bind(op.results, results)
     name = transposed(unit.program, op, unit.request)
 

@@ -47,7 +47,7 @@ class JaxFunction:
     """A JAX function that runs through Gradir. Made by `jit`."""
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self.function, self.options = function, options
         self._jitted = jax().jit(function, static_argnums=options.static_argnums, static_argnames=options.static_argnames, keep_unused=True)
         self._programs: dict[Any, Traced] = {}

@@ -34,7 +34,7 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) ->
     outside `gradir.jit`, under itself, and in any order with derivatives.
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def wrapped(*args: Any) -> Any:
         if not tracing():
             if eager_mode():
@@ -52,7 +52,7 @@ def _compiled(wrapped: Any) -> Callable[..., Any]:
 
     found = wrapped.__dict__.get("_compiled")
     if found is None:
-        inside = functools.wraps(wrapped)(lambda *args: wrapped(*args))
+        inside = functools.wraps(wrapped, updated=())(lambda *args: wrapped(*args))
         found = wrapped.__dict__["_compiled"] = jit(inside)
     return found
 
@@ -111,7 +111,7 @@ def jacfwd(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
     Every result r of shape R becomes an array of shape R + the argument's.
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def wrapped(*args: Any) -> Any:
         if not tracing():
             return _outside(wrapped, args)
@@ -129,7 +129,7 @@ def jacfwd(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
 def jacrev(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
     """The Jacobian of `function` by its argument `argnum` (one array), row by row: for more arguments than results."""
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def wrapped(*args: Any) -> Any:
         if not tracing():
             return _outside(wrapped, args)
@@ -174,7 +174,7 @@ def _by(function: Callable[..., Any], args: tuple[Any, ...], argnum: int) -> Cal
     def one(value: Any) -> Any:
         return function(*args[:argnum], value, *args[argnum + 1 :])
 
-    return functools.update_wrapper(one, function)
+    return functools.update_wrapper(one, function, updated=())
 
 
 def _one_array(name: str, args: tuple[Any, ...], argnum: int) -> Array:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,38 @@ from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.jit import jit
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
-from gradir.frontends.python.trace import FunctionTrace, current, eager_mode, into, python_location, ssa, tracing, user_error
+from gradir.frontends.python.trace import (
+    FunctionTrace,
+    ModuleTrace,
+    current,
+    eager_mode,
+    into,
+    python_location,
+    ssa,
+    tracing,
+    user_error,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Open:
+    """A call whose rules are being traced: a rule that calls the function again (`return f(x), residuals`) names the same rules."""
+
+    module: ModuleTrace
+    fixed: list[Any]
+    types: list[Any]
+    structure: Structure
+    primal: Traced
+    rules: list[str]
+
+    def is_for(self, module: ModuleTrace, fixed: list[Any], leaves: Sequence[Array], structure: Structure) -> bool:
+        """Whether a call with these arguments has these rules."""
+        return (
+            self.module is module
+            and self.structure == structure
+            and self.types == [x.type for x in leaves]
+            and all(a is b or (type(a) is type(b) and not isinstance(a, Array | np.ndarray) and a == b) for a, b in zip(self.fixed, fixed))
+        )
 
 
 class _Ruled:
@@ -25,8 +58,9 @@ class _Ruled:
     KIND = ""
 
     def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self.function, self.nondiff = function, frozenset(nondiff_argnums)
+        self._open: list[_Open] = []
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -40,7 +74,7 @@ class _Ruled:
 
     @functools.cached_property
     def _compiled(self) -> Callable[..., Any]:
-        function = functools.wraps(self.function)(lambda *args: self._traced(args))
+        function = functools.wraps(self.function, updated=())(lambda *args: self._traced(args))
         return jit(function, static=sorted(self.nondiff))
 
     def _traced(self, args: tuple[Any, ...]) -> Any:
@@ -59,7 +93,23 @@ class _Ruled:
             rest = iter(dynamic)
             return self.function(*(a if k in self.nondiff else next(rest) for k, a in enumerate(args)))
 
-        return functools.wraps(self.function)(whole)
+        return functools.wraps(self.function, updated=())(whole)
+
+    def _again(self, op: Any, args: tuple[Any, ...], module: ModuleTrace) -> tuple[Any] | None:
+        """The results (in a tuple) of a call from inside of its own rule."""
+        fixed, leaves, structure = self._split(args)
+        for known in self._open:
+            if known.is_for(module, fixed, leaves, structure):
+                return (_emit(op, [known.primal.name, *known.rules], known.primal, leaves, self._whole(args), structure),)
+        return None
+
+    @contextmanager
+    def _tracing_rules(self, known: _Open) -> Generator[None]:
+        self._open.append(known)
+        try:
+            yield
+        finally:
+            self._open.remove(known)
 
     def _rule_of(self, rule: Callable[..., Any] | None, method: str) -> Callable[..., Any]:
         if rule is None:
@@ -96,7 +146,10 @@ class CustomVjp(_Ruled):
         forward, backward = self._rule_of(self._forward, "defvjp"), self._rule_of(self._backward, "defvjp")
         fixed, leaves, structure = self._split(args)
         trace = current()[0]
+        if (again := self._again(ad.CustomVjpOp, args, trace.module)) is not None:
+            return again[0]
         primal = _function(trace, self._whole(args), leaves, structure, self.KIND)
+        rules = [trace.module.fresh(getattr(f, "__name__", "f")) for f in (forward, backward)]
         shapes: list[Structure] = []
 
         def run(*dynamic: Any) -> Any:
@@ -108,7 +161,9 @@ class CustomVjp(_Ruled):
             shapes.append(residuals[1])
             return [*results, *residuals[0]]
 
-        ran = _function(trace, functools.wraps(forward)(run), leaves, structure, self.KIND)
+        known = _Open(trace.module, fixed, [x.type for x in leaves], structure, primal, rules)
+        with self._tracing_rules(known):
+            ran = _function(trace, functools.wraps(forward, updated=())(run), leaves, structure, self.KIND, rules[0])
         count = len(primal.outputs)
         _same_types(self.KIND, "result of the forward function", primal.outputs, ran.outputs[:count])
         residuals, moving = ran.outputs[count:], [x for x in primal.outputs if promotion.is_inexact(x.dtype)]
@@ -121,8 +176,9 @@ class CustomVjp(_Ruled):
 
         both = [*residuals, *moving]
         pairing = flatten(([0] * len(residuals), [0] * len(moving)))[1]
-        undone = _function(trace, functools.wraps(backward)(back), both, pairing, self.KIND)
-        return _emit(ad.CustomVjpOp, [primal.name, ran.name, undone.name], primal, leaves, self._whole(args), structure)
+        with self._tracing_rules(known):
+            _function(trace, functools.wraps(backward, updated=())(back), both, pairing, self.KIND, rules[1])
+        return _emit(ad.CustomVjpOp, [primal.name, *rules], primal, leaves, self._whole(args), structure)
 
 
 class CustomJvp(_Ruled):
@@ -143,7 +199,10 @@ class CustomJvp(_Ruled):
         rule = self._rule_of(self._tangents, "defjvp")
         fixed, leaves, structure = self._split(args)
         trace = current()[0]
+        if (again := self._again(ad.CustomJvpOp, args, trace.module)) is not None:
+            return again[0]
         primal = _function(trace, self._whole(args), leaves, structure, self.KIND)
+        rules = [trace.module.fresh(getattr(rule, "__name__", "f"))]
         directions = [x for x in leaves if promotion.is_inexact(x.dtype)]
 
         def run(primals: Any, given: Sequence[Any]) -> Any:
@@ -158,8 +217,9 @@ class CustomJvp(_Ruled):
             return [*results, *(t for t, x in zip(moved, primal.outputs) if promotion.is_inexact(x.dtype))]
 
         pairing = flatten((unflatten(structure, [0] * len(leaves)), [0] * len(directions)))[1]
-        ran = _function(trace, functools.wraps(rule)(run), [*leaves, *directions], pairing, self.KIND)
-        return _emit(ad.CustomJvpOp, [primal.name, ran.name], primal, leaves, self._whole(args), structure)
+        with self._tracing_rules(_Open(trace.module, fixed, [x.type for x in leaves], structure, primal, rules)):
+            _function(trace, functools.wraps(rule, updated=())(run), [*leaves, *directions], pairing, self.KIND, rules[0])
+        return _emit(ad.CustomJvpOp, [primal.name, *rules], primal, leaves, self._whole(args), structure)
 
 
 class _Checkpoint(_Ruled):
@@ -199,10 +259,17 @@ def checkpoint(function: Callable[..., Any]) -> Any:
     return _Checkpoint(function)
 
 
-def _function(trace: FunctionTrace, function: Callable[..., Any], leaves: Sequence[Array], structure: Structure, kind: str) -> Traced:
+def _function(
+    trace: FunctionTrace,
+    function: Callable[..., Any],
+    leaves: Sequence[Array],
+    structure: Structure,
+    kind: str,
+    symbol: str | None = None,
+) -> Traced:
     """The rule as a function of the module. It may not capture arrays: their derivative would be lost without a word."""
     types = [Array(x.type) for x in leaves]
-    traced = trace_function(trace.module, function, types, structure, parent=trace)
+    traced = trace_function(trace.module, function, types, structure, parent=trace, symbol=symbol)
     if traced.captured:
         raise user_error(
             f"{getattr(function, '__name__', 'f')} captures an array, whose derivative its rule could not give",

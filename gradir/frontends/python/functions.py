@@ -51,12 +51,14 @@ def trace_function(
     scalar_first: bool = False,
     has_aux: bool = False,
     names: Sequence[str] | None = None,
+    symbol: str | None = None,
 ) -> Traced:
     """Run `function(*args)` once on tracers for `leaves` and append the func.func; `structure` is that of the tuple of arguments.
 
-    `scalar_first`: the function is a loss, or (`has_aux`) a pair (loss, aux); the results are loss, then aux leaves.
+    `scalar_first`: the function is a loss, or (`has_aux`) a pair (loss, aux); the results are loss, then aux leaves. `symbol`: the
+    name that `module.fresh` gave before.
     """
-    name = module.fresh(getattr(function, "__name__", "f"))
+    name = symbol or module.fresh(getattr(function, "__name__", "f"))
     block = Block(arg_types=[x.type for x in leaves])
     trace = FunctionTrace(module, block, parent, recording)
     at = _definition(function)

@@ -100,7 +100,7 @@ class Jitted:
     """A function that compiles itself for each kind of arguments it meets. Made by `jit`."""
 
     def __init__(self, function: Callable[..., Any], options: Options, static: frozenset[int | str], dynamic: Shapes | None = None) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self.function, self.options, self.static = function, options, _both_ways(function, static)
         self.dynamic = named_arguments(function, dynamic or {})
         self._programs: dict[Any, Compiled] = {}

@@ -30,7 +30,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
     `has_aux`: the function returns `(loss, aux)`, and the value is that pair. Usable inside and outside `gradir.jit`, and under itself.
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return _differentiate(wrapped, function, argnums, has_aux, args, kwargs)
 
@@ -41,7 +41,7 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
     """As `value_and_grad`, but returns the gradients alone (with `has_aux`: `(gradients, aux)`)."""
     both = value_and_grad(function, argnums, has_aux)
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
@@ -177,7 +177,7 @@ def _differentiate(
 
 def _with_keywords(function: Callable[..., Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
     """The function of the arguments by position alone."""
-    return functools.update_wrapper(functools.partial(function, **kwargs), function) if kwargs else function
+    return functools.update_wrapper(functools.partial(function, **kwargs), function, updated=()) if kwargs else function
 
 
 def _attach_values(
