@@ -11,7 +11,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from gradir.autodiff.batching.sweep import batched_function
+from gradir.autodiff.batching.calls import batched_function
 from gradir.autodiff.forward.sweep import forward_function
 from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Program

@@ -15,6 +15,7 @@ from gradir.autodiff.registry import VJP
 from gradir.autodiff.tensors import known_sizes
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder
+from gradir.ir.structure import move_before
 
 Loop = Callable[[Builder, Any], Sequence[SSAValue]]
 LOOPS: dict[type[Operation], tuple[Callable[[Any], bool], Loop]] = {}
@@ -44,12 +45,10 @@ def _loop(op: Any) -> Loop | None:
 def _replace(op: Any) -> None:
     for value in (*op.operands, *op.results):
         known_sizes(op, value)
-    loop, parts, parent = _loop(op), Block(), op.parent
+    loop, parts = _loop(op), Block()
     assert loop is not None, "asked before"
     values = loop(Builder(parts, op.location), op)
-    for part in list(parts.ops):
-        part.detach()
-        parent.insert_op_before(part, op)
+    move_before(parts, op)
     for old, new in zip(op.results, values, strict=True):
         old.replace_all_uses_with(new)
     op.detach()

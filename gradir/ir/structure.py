@@ -1,10 +1,10 @@
-"""Questions about the structure of IR that passes share: the block of a value, the body of a function, which functions are public."""
+"""The structure of IR, as passes share it: the block of a value, the body of a function, which functions are public; moving ops."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.ir.passes import error_at
 
@@ -13,6 +13,25 @@ def block_of(value: SSAValue) -> Block | None:
     """The block in which `value` is defined, None for a result of an op that stands in no block."""
     owner = value.owner
     return owner if isinstance(owner, Block) else owner.parent
+
+
+def move_before(source: Block, place: Operation) -> None:
+    """Move the ops of `source`, in their order, in front of `place`."""
+    block = place.parent
+    assert block is not None, "ops stand in blocks"
+    for op in list(source.ops):
+        op.detach()
+        block.insert_op_before(op, place)
+
+
+def move_to_start(source: Block, block: Block) -> None:
+    """Move the ops of `source`, in their order, to the beginning of `block`."""
+    if block.first_op is not None:
+        move_before(source, block.first_op)
+        return
+    for op in list(source.ops):
+        op.detach()
+        block.add_op(op)
 
 
 def is_public(function: FuncOp) -> bool:

@@ -17,6 +17,7 @@ from gradir.dialects.target import TargetAttr, target_of
 from gradir.dialects.target.implementations import choose, implemented_ops
 from gradir.ir.builder import Builder
 from gradir.ir.passes import Pass, PassContext
+from gradir.ir.structure import move_before
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,7 @@ def expand_saturation(op: ConvertOp) -> None:
     """A clamp and a cast in place of a saturating cast."""
     parts = Block()
     result = saturated(op, Builder(parts, op.location), op.operand)
-    assert op.parent is not None, "ops stand in functions"
-    for part in list(parts.ops):
-        part.detach()
-        op.parent.insert_op_before(part, op)
+    move_before(parts, op)
     replace(op, [result])
 
 
@@ -87,10 +85,7 @@ def choose_implementation(op: Operation, target: TargetAttr) -> None:
         return
     parts = Block()
     results = row.expand(Builder(parts, op.location), op, op.operands)
-    assert op.parent is not None, "ops stand in functions"
-    for part in list(parts.ops):
-        part.detach()
-        op.parent.insert_op_before(part, op)
+    move_before(parts, op)
     replace(op, results)
 
 

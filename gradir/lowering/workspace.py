@@ -29,6 +29,7 @@ from gradir import size_algebra
 from gradir.dialects.types import Dim
 from gradir.dialects.upstream import arith, func, memref
 from gradir.ir.builder import Builder
+from gradir.ir.structure import move_to_start
 
 WORKSPACE = "gradir.workspace"
 ALIGNMENT = 64
@@ -161,10 +162,8 @@ def _rewrite(function: func.FuncOp, texts: Texts, layout: Sequence[tuple[int | s
         alloc.memref.replace_all_uses_with(view)
         alloc.detach()
         alloc.erase()
-    first, last = cast("Operation", block.first_op), cast("Operation", block.last_op)
-    for op in list(made.ops):
-        op.detach()
-        block.insert_op_before(op, first)
+    last = cast("Operation", block.last_op)
+    move_to_start(made, block)
     block.insert_op_before(memref.DeallocOp.create(operands=[workspace], location=last.location), last)
     function.attributes[WORKSPACE] = StringAttr(str(total))
 

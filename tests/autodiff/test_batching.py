@@ -173,6 +173,12 @@ def test_jacobians_and_hessian() -> None:
     np.testing.assert_allclose(gd.hessian(g)(x), np.diag(6 * x) + np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
 
 
+def test_a_jacobian_beside_an_infinite_result() -> None:
+    """The cotangents of other results are zeros, not zero times them."""
+    found = gd.jacrev(lambda x: (gd.exp(x), gd.log(x)))(np.array([0.0, 1000.0]))[1]
+    np.testing.assert_array_equal(np.diag(found)[1], 1e-3)
+
+
 def test_an_assertion_is_about_the_lanes_that_come_by() -> None:
     def f(x: Any) -> Any:
         def checked(x: Any) -> Any:
@@ -220,6 +226,27 @@ func.func @g(%x: tensor<3xf32>) -> tensor<3xf32> {
 def test_an_op_on_scalars_without_a_rule() -> None:
     with pytest.raises(gd.GradirError, match=r"AD013.*math.exp"):
         Differentiate().apply(parse_module(SCALAR), PassContext())
+
+
+def test_an_unsigned_comparison_of_scalars_has_no_rule() -> None:
+    """`nd.compare` takes signless integers as signed ones."""
+    text = """
+func.func private @f(%x: tensor<i32>) -> tensor<i1> {
+  %s = tensor.extract %x[] : tensor<i32>
+  %t = arith.cmpi ult, %s, %s : i32
+  %r = tensor.from_elements %t : tensor<i1>
+  return %r : tensor<i1>
+}
+func.func @g(%x: tensor<3xi32>) -> tensor<3xi1> {
+  %r = ad.batch @f(%x) over [0] : (tensor<3xi32>) -> tensor<3xi1>
+  return %r : tensor<3xi1>
+}
+"""
+    with pytest.raises(gd.GradirError, match=r"AD013.*arith.cmpi"):
+        Differentiate().apply(parse_module(text), PassContext())
+    signed = parse_module(text.replace("ult", "slt"))
+    Differentiate().apply(signed, PassContext())
+    assert not run(signed, "g", [np.arange(3, dtype=np.int32)])[0].any()
 
 
 def test_recursion_is_refused() -> None:

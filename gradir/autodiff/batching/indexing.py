@@ -12,6 +12,7 @@ from gradir.autodiff.batching.lanes import Lanes, moved, next_dim
 from gradir.autodiff.batching.rules import batches, kinds, spread
 from gradir.dialects import nd
 from gradir.dialects.nd.gather_scatter import COMBINERS
+from gradir.dialects.nd.indexing import RUN_TIME
 from gradir.dialects.types import i64_array, rank_of, shape_of, tensor
 
 
@@ -55,7 +56,7 @@ def _known(size: Any) -> int | None:
 
 @batches(nd.DynamicSliceOp)
 def dynamic_slice(lanes: Lanes, op: nd.DynamicSliceOp, operands: list[SSAValue], on: list[bool]) -> list[SSAValue] | None:
-    """One start for all lanes: a slice of all; starts per lane: a window per lane."""
+    """One start for all lanes: a slice of all; starts per lane: a window per lane, which a gather knows only of static sizes."""
     operand, *starts = operands
     sizes = op.numbers("sizes")
     if not any(on[1:]):
@@ -65,6 +66,8 @@ def dynamic_slice(lanes: Lanes, op: nd.DynamicSliceOp, operands: list[SSAValue],
             return [operand]
         zero = lanes.t.full(0, starts[0].type)
         return lanes.again(op, [operand, zero, *starts], kinds(lanes, op), {"sizes": i64_array((lanes.n, *sizes))})
+    if RUN_TIME in sizes:
+        return None
     vectors = lanes.index_vectors(spread(lanes, starts, on[1:]))
     return [_windows(lanes, operand, on[0], vectors, sizes, lanes.lanes(op.result.type))]
 

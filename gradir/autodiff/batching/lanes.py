@@ -80,10 +80,6 @@ class Lanes:
         wide = self.t.broadcast(pred, tensor(i1, shape_of(on_true)), (0,))
         return self.t.select(wide, on_true, on_false)
 
-    def lane_numbers(self) -> SSAValue:
-        """0, 1, .. n - 1 in i64."""
-        return self.t.iota(tensor(i64, (self.n,)), 0)
-
     def index_vectors(self, columns: Sequence[SSAValue]) -> SSAValue:
         """Per lane, the vector of these numbers (each `n` of them), in i64: `n x k`."""
         wide = [self.t.reshape(self.t.convert(c, i64), (self.n, 1)) for c in columns]

@@ -30,6 +30,7 @@ BINARY: dict[type[Operation], type[Operation]] = {
 }
 
 _DIRECTIONS = {"eq": "eq", "ne": "ne", "slt": "lt", "sle": "le", "sgt": "gt", "sge": "ge"}
+"""Predicates of integers that `nd.compare` has: not the unsigned ones, of signless operands."""
 
 
 def _convert(lanes: Lanes, op: Operation, operands: list[SSAValue]) -> SSAValue:
@@ -38,11 +39,8 @@ def _convert(lanes: Lanes, op: Operation, operands: list[SSAValue]) -> SSAValue:
     return lanes.t.convert(operands[0], i64 if isinstance(kind, IndexType) else kind)
 
 
-def _compare(lanes: Lanes, op: Any, operands: list[SSAValue]) -> SSAValue:
-    return lanes.t.compare(_DIRECTIONS[_PREDICATES[op.predicate.value.data]], operands[0], operands[1])
-
-
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+def _compare(lanes: Lanes, op: arith.CmpiOp, operands: list[SSAValue]) -> SSAValue:
+    return lanes.t.compare(_DIRECTIONS[op.predicate_name], operands[0], operands[1])
 
 
 def _ceil_div(lanes: Lanes, op: Operation, operands: list[SSAValue]) -> SSAValue:
@@ -71,6 +69,8 @@ OTHER: dict[type[Operation], Callable[[Lanes, Any, list[SSAValue]], SSAValue]] =
 
 def is_scalar_op(op: Operation) -> bool:
     """Whether `scalar_op` covers the op."""
+    if isinstance(op, arith.CmpiOp):
+        return op.predicate_name in _DIRECTIONS
     return type(op) in BINARY or type(op) in OTHER
 
 

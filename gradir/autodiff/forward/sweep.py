@@ -16,12 +16,12 @@ from gradir.autodiff.forward import linear
 from gradir.autodiff.forward.transposition import tangents_of
 from gradir.autodiff.registry import JVP, VJP, has_no_derivative
 from gradir.autodiff.reverse.functions import Program
+from gradir.autodiff.reverse.ruled_calls import call, moving
 from gradir.autodiff.reverse.sweep import clone, rule_of
 from gradir.autodiff.tensors import TensorBuilder, is_differentiable
 from gradir.dialects import ad
 from gradir.dialects.upstream import func, scf
 from gradir.ir.builder import Builder, new_function
-from gradir.ir.passes import error_at
 
 REGISTERED = (linear,)
 """Importing these registers their rules."""
@@ -107,6 +107,7 @@ Structured = Callable[[ForwardSweep, Any, Builder], None]
 
 
 def _for(sweep: ForwardSweep, op: scf.ForOp, builder: Builder) -> None:
+    """The loop carries the tangents of active values behind them."""
     source = op.body.block
     on = [k for k, (a, r) in enumerate(zip(source.args[1:], op.results)) if a in sweep.activity or r in sweep.activity]
     body = Block(arg_types=[*(a.type for a in source.args), *(source.args[1 + k].type for k in on)])
@@ -123,6 +124,7 @@ def _for(sweep: ForwardSweep, op: scf.ForOp, builder: Builder) -> None:
 
 
 def _while(sweep: ForwardSweep, op: scf.WhileOp, builder: Builder) -> None:
+    """Both regions take and hand on the tangents of active values; the condition does not depend on them."""
     before, after = op.before_region.block, op.after_region.block
     condition = before.last_op
     assert condition is not None
@@ -152,6 +154,7 @@ def _while(sweep: ForwardSweep, op: scf.WhileOp, builder: Builder) -> None:
 
 
 def _branches(sweep: ForwardSweep, op: scf.IfOp | scf.IndexSwitchOp, builder: Builder) -> None:
+    """Every branch returns the tangents of active results behind them."""
     on = [k for k, r in enumerate(op.results) if r in sweep.activity]
     regions: list[Region] = []
     for region in op.regions:
@@ -165,6 +168,7 @@ def _branches(sweep: ForwardSweep, op: scf.IfOp | scf.IndexSwitchOp, builder: Bu
 
 
 def _call(sweep: ForwardSweep, op: func.CallOp, builder: Builder) -> None:
+    """A call of the callee's forward-mode function; of the callee itself when no argument moves."""
     arguments = [sweep.value(v) for v in op.operands]
     wrt = tuple(v in sweep.tangents for v in arguments)
     wanted = tuple(r in sweep.activity for r in op.results)
@@ -176,7 +180,7 @@ def _call(sweep: ForwardSweep, op: func.CallOp, builder: Builder) -> None:
     on = [k for k, flag in enumerate(wanted) if flag]
     operands = [*arguments, *(sweep.tangents[v] for v in arguments if v in sweep.tangents)]
     kinds = [*(r.type for r in op.results), *(op.results[k].type for k in on)]
-    _results(sweep, op, builder.op(func.CallOp, operands, kinds, {"callee": SymbolRefAttr(name)}), on)
+    _results(sweep, op, call(builder, name, operands, kinds), on)
 
 
 def _checkpoint(sweep: ForwardSweep, op: ad.CheckpointOp, builder: Builder) -> None:
@@ -197,12 +201,12 @@ def _checkpoint(sweep: ForwardSweep, op: ad.CheckpointOp, builder: Builder) -> N
 
 
 def _custom_jvp(sweep: ForwardSweep, op: ad.CustomJvpOp, builder: Builder) -> None:
+    """The caller's tangent function."""
     arguments = [sweep.value(v) for v in op.operands]
-    moving = [v for v in op.operands if is_differentiable(v.type)]
-    operands = [*arguments, *(sweep.tangent(builder, v) for v in moving)]
+    operands = [*arguments, *(sweep.tangent(builder, v) for v in moving(op.operands))]
     on = [k for k, r in enumerate(op.results) if is_differentiable(r.type)]
     kinds = [*(r.type for r in op.results), *(op.results[k].type for k in on)]
-    _results(sweep, op, builder.op(func.CallOp, operands, kinds, {"callee": SymbolRefAttr(op.rule("tangents"))}), on)
+    _results(sweep, op, call(builder, op.rule("tangents"), operands, kinds), on)
 
 
 def _custom_vjp(sweep: ForwardSweep, op: ad.CustomVjpOp, builder: Builder) -> None:
@@ -211,14 +215,13 @@ def _custom_vjp(sweep: ForwardSweep, op: ad.CustomVjpOp, builder: Builder) -> No
     new = clone(op, sweep.values)
     builder.block.add_op(new)
 
-    def rule(t: TensorBuilder, call: Operation, ct: Any) -> list[SSAValue | None]:
-        run = t.builder.op(func.CallOp, call.operands, forward.function_type.outputs.data, {"callee": SymbolRefAttr(op.rule("forward"))})
+    def rule(t: TensorBuilder, primal: Operation, ct: Any) -> list[SSAValue | None]:
+        run = call(t.builder, op.rule("forward"), primal.operands, forward.function_type.outputs.data)
         given = [c for c in (ct if isinstance(ct, tuple) else (ct,)) if c is not None]
-        moving = [v for v in call.operands if is_differentiable(v.type)]
-        residuals = run.results[len(call.results) :]
-        back = t.builder.op(func.CallOp, [*residuals, *given], [v.type for v in moving], {"callee": SymbolRefAttr(op.rule("backward"))})
+        residuals = run.results[len(primal.results) :]
+        back = call(t.builder, op.rule("backward"), [*residuals, *given], [v.type for v in moving(primal.operands)])
         found = iter(back.results)
-        return [next(found) if is_differentiable(v.type) else None for v in call.operands]
+        return [next(found) if is_differentiable(v.type) else None for v in primal.operands]
 
     given = {k: t for k, v in enumerate(new.operands) if (t := sweep.tangents.get(v)) is not None}
     for result, tangent in zip(new.results, tangents_of(sweep.program, builder, new, rule, given, sweep.request)):
@@ -234,6 +237,7 @@ def _hand_on(sweep: ForwardSweep, last: Operation, values: Sequence[SSAValue], a
 
 
 def _results(sweep: ForwardSweep, op: Operation, new: Operation, on: Sequence[int]) -> None:
+    """`new` gives the results of `op`, then the tangents of those in `on`."""
     count = len(op.results)
     sweep.bind(op.results, new.results[:count])
     for k, tangent in zip(on, new.results[count:]):
@@ -261,18 +265,19 @@ def forward_function(program: Program, primal: func.FuncOp, wrt: tuple[bool, ...
     key = (stem, wrt, wanted)
     if key in program.tangents:
         return program.tangents[key]
-    making = (stem, "forward", wrt, wanted)
-    if making in program.pending:
-        raise error_at(
-            primal,
-            f"@{stem} calls itself: recursion has no forward mode here",
-            part="autodiff",
-            code="AD006",
-            expected="a call graph without cycles",
-            found=program.path(stem),
-            hint="write the recursion as a loop",
-        )
-    program.pending.append(making)
+    with program.making(primal, "forward mode", wrt, wanted):
+        block = _with_tangents(program, primal, wrt, wanted, request)
+    returned = block.last_op
+    assert returned is not None
+    function = new_function(
+        program.fresh_name(f"{stem}.jvp"), block, [v.type for v in returned.operands], private=True, loc=primal.location
+    )
+    program.tangents[key] = program.insert(function, primal)
+    return program.tangents[key]
+
+
+def _with_tangents(program: Program, primal: func.FuncOp, wrt: tuple[bool, ...], wanted: tuple[bool, ...], request: str) -> Block:
+    """The body of the forward-mode function."""
     source = primal.body.block
     block = Block(arg_types=[*(a.type for a in source.args), *(a.type for a, on in zip(source.args, wrt) if on)])
     for old, new in zip(source.args, block.args):
@@ -283,11 +288,4 @@ def forward_function(program: Program, primal: func.FuncOp, wrt: tuple[bool, ...
     sweep.tangents.update(zip(active, block.args[len(source.args) :]))
     last = sweep.block(source, block)
     _hand_on(sweep, last, last.operands, [v for v, on in zip(last.operands, wanted) if on], block)
-    returned = block.last_op
-    assert returned is not None
-    function = new_function(
-        program.fresh_name(f"{stem}.jvp"), block, [v.type for v in returned.operands], private=True, loc=primal.location
-    )
-    program.pending.pop()
-    program.tangents[key] = program.insert(function, primal)
-    return program.tangents[key]
+    return block

@@ -23,7 +23,7 @@ from gradir.dialects import nd
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import arith, scf
 from gradir.ir.builder import Builder
-from gradir.ir.structure import block_of
+from gradir.ir.structure import block_of, move_to_start
 
 
 @dataclass
@@ -133,10 +133,6 @@ def _open(branch: Branch, given: list[SSAValue], saved: list[SSAValue] | tuple[S
     prefix = Block()
     redo(Builder(prefix, op.location), branch.residuals.redo, values)
     substitute(block, values)
-    first = block.first_op
-    assert first is not None
-    for new in list(prefix.ops):
-        new.detach()
-        block.insert_op_before(new, first)
+    move_to_start(prefix, block)
     for arg in reversed(block.args):
         block.erase_arg(arg)

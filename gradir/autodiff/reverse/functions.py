@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
@@ -16,6 +17,7 @@ from gradir.autodiff.spell_out import activity_of
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
+from gradir.ir.structure import move_to_start
 
 REGISTERED = (branches, calls, loops, ruled_calls, while_loops)
 """Importing these registers the structured ops."""
@@ -49,7 +51,7 @@ class Program:
     batching: dict[tuple[str, tuple[bool, ...], int | str], str] = field(default_factory=dict[tuple[str, tuple[bool, ...], int | str], str])
     """Those that are being made: a rule may name itself."""
     pending: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
-    """What is being made, outermost first: a callee, how, and for which arguments and results. Meeting one again is recursion."""
+    """What is being made, outermost first: from which function, what, and for which arguments. Meeting one again is recursion."""
 
     def __post_init__(self) -> None:
         for op in self.module.body.block.ops:
@@ -87,6 +89,26 @@ class Program:
         self.module.body.block.insert_op_after(new, after)
         self.functions[new.sym_name.data] = new
         return new.sym_name.data
+
+    @contextmanager
+    def making(self, primal: func.FuncOp, what: str, *which: object) -> Generator[None]:
+        """While something is made from `primal`. GradirError AD006 where that is going on already: the function calls itself."""
+        stem = primal.sym_name.data
+        if (stem, what, *which) in self.pending:
+            raise error_at(
+                primal,
+                f"@{stem} calls itself: recursion has no {what} here",
+                part="autodiff",
+                code="AD006",
+                expected="a call graph without cycles",
+                found=" -> ".join(f"@{name}" for name in [*(one[0] for one in self.pending), stem]),
+                hint="write the recursion as a loop",
+            )
+        self.pending.append((stem, what, *which))
+        try:
+            yield
+        finally:
+            self.pending.pop()
 
     def resolve(self, call: func.CallOp) -> func.FuncOp:
         return self.function(call.callee.string_value(), call)
@@ -136,10 +158,6 @@ class Program:
         cts.builder.op(func.ReturnOp, outputs)
         return block, outputs
 
-    def path(self, stem: str) -> str:
-        """The way from the outermost function that is being made to `stem`."""
-        return " -> ".join(f"@{name}" for name in [*(making[0] for making in self.pending), stem])
-
     def split(
         self,
         primal: func.FuncOp,
@@ -155,20 +173,8 @@ class Program:
         key = (stem, wrt, wanted)
         if names is None and key in self.pairs:
             return self.pairs[key]
-        making = (stem, "split", wrt, wanted)
-        if making in self.pending:
-            raise error_at(
-                primal,
-                f"@{stem} calls itself: recursion has no reverse mode here",
-                part="autodiff",
-                code="AD006",
-                expected="a call graph without cycles",
-                found=self.path(stem),
-                hint="write the recursion as a loop",
-            )
-        self.pending.append(making)
-        pair = self._split(primal, wrt, wanted, request, names or (f"{stem}.fwd", f"{stem}.bwd"))
-        self.pending.pop()
+        with self.making(primal, "reverse mode", wrt, wanted):
+            pair = self._split(primal, wrt, wanted, request, names or (f"{stem}.fwd", f"{stem}.bwd"))
         self.pairs.setdefault(key, pair)
         return pair
 
@@ -203,11 +209,7 @@ class Program:
         prefix = Block()
         redo(Builder(prefix, primal.location), residuals.redo, values)
         substitute(backward, values)
-        first = backward.first_op
-        assert first is not None
-        for new in list(prefix.ops):
-            new.detach()
-            backward.insert_op_before(new, first)
+        move_to_start(prefix, backward)
         kinds_saved = tuple(v.type for v in residuals.saved)
         last = primal
         made: list[str] = []

@@ -20,7 +20,7 @@ from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import INDEX, TensorBuilder
 from gradir.dialects.upstream import scf
 from gradir.ir.builder import Builder
-from gradir.ir.structure import block_of
+from gradir.ir.structure import block_of, move_to_start
 
 
 @structured(scf.ForOp)
@@ -164,8 +164,4 @@ def _pop(
         values[arg] = from_stackable(builder, t.index_at(stack.value, position), arg.type)
     redo(builder, redone, values)
     substitute(backward, values)
-    first = backward.first_op
-    assert first is not None
-    for new in list(prefix.ops):
-        new.detach()
-        backward.insert_op_before(new, first)
+    move_to_start(prefix, backward)

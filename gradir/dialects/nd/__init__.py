@@ -186,6 +186,9 @@ FAMILIES = {
     "library": library.OPS,
 }
 
+SIZED = (BroadcastOp, EmptyOp, IotaOp, RandomBitsOp)
+"""Ops that take the run-time sizes of their result as operands."""
+
 Nd = Dialect(
     "nd",
     [op for ops in FAMILIES.values() for op in ops],
@@ -195,6 +198,7 @@ Nd = Dialect(
 
 __all__ = [
     "FAMILIES",
+    "SIZED",
     "AbsOp",
     "AcosOp",
     "AcoshOp",

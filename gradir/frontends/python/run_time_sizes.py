@@ -20,16 +20,13 @@ from gradir.frontends.python import arrays as array_module, trace as tracing
 from gradir.frontends.python.dims import bounds
 from gradir.ir.builder import Builder
 
-SIZED: tuple[type[Operation], ...] = (nd.BroadcastOp, nd.EmptyOp, nd.IotaOp, nd.RandomBitsOp)
-"""Ops that take the run-time sizes of their result as operands."""
-
 _INDEX = IndexType()
 _NUMBER = tensor(i64, ())
 
 
 def size_operands(kind: type[Operation], result: TensorType) -> list[SSAValue]:
     """What an op of that class needs beside its tensors: one index per run-time size of the result."""
-    if kind not in SIZED or is_static(result):
+    if kind not in nd.SIZED or is_static(result):
         return []
     return [size_value(size) for size in shape_of(result) if not isinstance(size, int)]
 
@@ -56,21 +53,22 @@ def size_array(size: str, dtype: np.dtype[Any]) -> array_module.Array:
 
 def require_multiple(size: str, divisor: int, message: str) -> None:
     """The program checks that `size` is a multiple of `divisor`."""
-    rest = size_value(str(size_algebra.mod(size, divisor)))
-    _, builder = tracing.current()
-    zero = builder(arith.ConstantOp, [], [_INDEX], {"value": IntegerAttr(0, _INDEX)})
-    equal = builder(arith.CmpiOp, [rest, zero], [i1], {"predicate": IntegerAttr(0, i64)})
-    builder.op(nd.AssertOp, [equal], [], {"message": StringAttr(message)})
+    _require(str(size_algebra.mod(size, divisor)), "eq", 0, message)
 
 
 def require_at_least(size: int | str, least: int, message: str) -> None:
     """The program checks that `size` is at least `least`, unless the limits of its names say so."""
     if bounds(size)[0] >= least:
         return
-    value = size_value(str(size))
+    _require(str(size), "sge", least, message)
+
+
+def _require(size: str, predicate: str, number: int, message: str) -> None:
+    """The program checks `size predicate number`, a comparison of `arith.cmpi`."""
+    value = size_value(size)
     _, builder = tracing.current()
-    bound = builder(arith.ConstantOp, [], [_INDEX], {"value": IntegerAttr(least, _INDEX)})
-    holds = builder(arith.CmpiOp, [value, bound], [i1], {"predicate": IntegerAttr(5, i64)})
+    bound = builder(arith.ConstantOp, [], [_INDEX], {"value": IntegerAttr(number, _INDEX)})
+    holds = builder(arith.CmpiOp, [value, bound], [i1], {"predicate": IntegerAttr(arith.CmpiOp.NAMES.index(predicate), i64)})
     builder.op(nd.AssertOp, [holds], [], {"message": StringAttr(message)})
 
 

@@ -15,6 +15,7 @@ from gradir.dialects.types import ints, shape_of
 from gradir.dialects.upstream import arith, func, memref, scf, tensor
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
+from gradir.ir.structure import move_to_start
 from gradir.lowering.bufferize.contents import LINALG
 from gradir.lowering.bufferize.layouts import kept_dims, type_of
 from gradir.lowering.bufferize.slices import constant_of
@@ -35,13 +36,7 @@ class Sizes:
 
     def finish(self, block: Block) -> None:
         """Put the prologue at the top of `block`."""
-        first = block.first_op
-        for op in list(self._prologue.block.ops):
-            op.detach()
-            if first is None:
-                block.add_op(op)
-            else:
-                block.insert_op_before(op, first)
+        move_to_start(self._prologue.block, block)
 
     def of_type_of(self, value: SSAValue) -> list[SSAValue]:
         """The sizes that the type of `value` leaves open."""

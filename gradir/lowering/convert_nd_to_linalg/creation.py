@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FloatAttr
 from xdsl.ir import SSAValue
 
 from gradir.dialects import nd
+from gradir.dialects.nd.complex import ComplexAttr
 from gradir.dialects.types import element_of, shape_of, tensor
 from gradir.dialects.upstream import tensor as tensors
 from gradir.lowering.convert_nd_to_linalg.elements import lowered
@@ -26,6 +27,7 @@ def lower_constant(lowering: Lowering, op: nd.ConstantOp) -> View:
     value, element = op.value, element_of(op.result)
     if isinstance(value, FloatAttr | IntegerAttr):
         return View(value, (), element)
+    assert not isinstance(value, ComplexAttr), "split-complex leaves none"
     shape = shape_of(op.result)
     if 0 in shape:
         return lowering.whole(lowering.nests.empty(element, shape), element)

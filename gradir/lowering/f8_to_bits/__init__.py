@@ -19,6 +19,7 @@ from gradir.dialects.types import element_of, shape_of, tensor
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.ir.builder import Builder
 from gradir.ir.passes import Pass, PassContext
+from gradir.ir.structure import move_before
 from gradir.lowering.f8_to_bits.numbers import Format, Numbers, format_of
 
 MOVES: frozenset[type[Operation]] = frozenset(
@@ -176,11 +177,7 @@ class Bits:
 
     def _replace(self, op: Operation, made: Block, results: Sequence[SSAValue]) -> None:
         """`results`, computed by the ops of `made`, in place of the op."""
-        block = op.parent
-        assert block is not None, "ops stand in blocks"
-        for part in list(made.ops):
-            part.detach()
-            block.insert_op_before(part, op)
+        move_before(made, op)
         for old, new in zip(op.results, results, strict=True):
             if is_f8_type(old.type):
                 found = format_of(element_of(old))

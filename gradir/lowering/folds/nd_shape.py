@@ -110,6 +110,7 @@ def slice_of_slice(op: Any, folder: Folder) -> Values:
     before, after = (inner.numbers(p) for p in ("start", "stride")), (op.numbers(p) for p in ("start", "limit", "stride"))
     for a, s, c, d, t, size in zip(*before, *after, shape_of(op.operand)):
         end = shape.limit_of(size, d)
+        assert isinstance(end, int), "the sizes of a static slice are numbers"
         start.append(a + c * s)
         limit.append(a + (end - 1) * s + 1 if end > c else a + c * s)
         stride.append(s * t)

@@ -16,10 +16,10 @@ from gradir.dialects import ad, nd
 from gradir.dialects.types import Dim, Shape, element_of, shape_of, tensor
 from gradir.dialects.upstream import arith, func, scf
 from gradir.ir.builder import Builder, new_function
+from gradir.ir.structure import is_public
 from gradir.lowering.name_sizes.inference import ALIKE, like_an_operand, merged, result_shape
 
 _INDEX = IndexType()
-_SIZED = (nd.BroadcastOp, nd.IotaOp, nd.EmptyOp, nd.RandomBitsOp)
 _CALLS = (func.CallOp, ad.ValueAndGradOp, ad.GradOp, ad.VjpOp)
 _ARITHMETIC: Mapping[type[Operation], Any] = {
     arith.AddiOp: size_algebra.plus,
@@ -41,7 +41,7 @@ class Module:
     def run(self) -> None:
         """Rebuild public functions and what they call; private functions that nobody calls stay as they are."""
         for function in self.old.values():
-            if not _is_private(function):
+            if is_public(function):
                 self.function(function.sym_name.data, tuple(_named_arguments(function)))
         rebuilt = {name for name, _ in self.made}
         block = self.module.body.block
@@ -63,10 +63,6 @@ class Module:
             self.names[name] = count + 1
             found = self.made[name, types] = _rebuilt(self, old, list(types), f"{name}.{count}" if count else name)
         return found
-
-
-def _is_private(function: func.FuncOp) -> bool:
-    return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
 def _named_arguments(function: func.FuncOp) -> list[Attribute]:
@@ -119,7 +115,7 @@ class Rebuilder:
         self.fresh = {
             n
             for before, kind in zip(old.body.block.args, types)
-            if isinstance(kind, TensorType) and not _is_private(old)
+            if isinstance(kind, TensorType) and is_public(old)
             for was, n in zip(shape_of(before), shape_of(cast("Attribute", kind)))
             if was is None and isinstance(n, str)
         }
@@ -132,7 +128,7 @@ class Rebuilder:
         self.builder.loc = self.old.body.block.last_op.location if self.old.body.block.last_op is not None else self.old.location
         self.builder.op(func.ReturnOp, results)
         types = [value.type for value in results]
-        made = new_function(name, self.entry, types, private=_is_private(self.old), attributes=self.old.attributes, loc=self.old.location)
+        made = new_function(name, self.entry, types, private=not is_public(self.old), attributes=self.old.attributes, loc=self.old.location)
         for key in ("arg_attrs", "res_attrs"):
             if key in self.old.properties:
                 made.properties[key] = self.old.properties[key]
@@ -167,7 +163,7 @@ class Rebuilder:
         if isinstance(op, _CALLS):
             return self._call(op, operands)
         if type(op) in ALIKE:
-            operands = self._alike(op, operands)
+            operands = self._alike(operands)
         regions = [self._region(region) for region in op.regions]
         properties, types = dict(op.properties), [self._type(op, operands, k) for k in range(len(op.results))]
         new = self.builder.op(type(op), operands, types, properties, regions, op.attributes)
@@ -187,11 +183,11 @@ class Rebuilder:
         if found is None and op.name.startswith("nd."):
             found = like_an_operand(op, operands, op.results[k])
         shape = merged(found, declared)
-        if isinstance(op, _SIZED) and None in shape:
-            shape = self._given(op, operands, declared, shape)
+        if isinstance(op, nd.SIZED) and None in shape:
+            shape = self._given(operands, declared, shape)
         return tensor(element_of(cast("Attribute", kind)), shape)
 
-    def _given(self, op: Operation, operands: Sequence[SSAValue], declared: Shape, shape: Shape) -> Shape:
+    def _given(self, operands: Sequence[SSAValue], declared: Shape, shape: Shape) -> Shape:
         """Sizes that `sizes` operands give: texts where they are computed from names, else new names."""
         given = iter(operands[len(operands) - sum(not isinstance(n, int) for n in declared) :])
         sizes: list[Dim] = []
@@ -222,7 +218,7 @@ class Rebuilder:
             parts = [self.sizes.get(v) for v in op.operands]
             self.sizes[op.results[0]] = None if None in parts else _ARITHMETIC[type(op)](*parts)
 
-    def _alike(self, op: Operation, operands: Sequence[SSAValue]) -> list[SSAValue]:
+    def _alike(self, operands: Sequence[SSAValue]) -> list[SSAValue]:
         """Operands of one shape: names of arguments become one, else the program asserts that sizes are equal."""
         ranked = [v for v in operands if isinstance(v.type, TensorType) and shape_of(v)]
         if len({shape_of(v) for v in ranked}) < 2:
@@ -230,11 +226,12 @@ class Rebuilder:
         wanted = ranked[0]
         for other in ranked[1:]:
             for a, b in zip(shape_of(wanted), shape_of(other)):
-                self._one_name(op, a, b)
+                self._one_name(a, b)
         model = next((v for v in ranked if None not in shape_of(v)), wanted)
         return [self.typed(v, shape_of(model)) if v in ranked else v for v in operands]
 
-    def _one_name(self, op: Operation, a: Dim, b: Dim) -> None:
+    def _one_name(self, a: Dim, b: Dim) -> None:
+        """Start again with one name for both, if one of them is an argument's that nothing else fixes: raises `Equal`."""
         if a == b or self.builder.block is not self.entry:
             return
         for name, other in ((b, a), (a, b)):

@@ -14,7 +14,7 @@ from gradir.dialects import nd
 from gradir.dialects.upstream.func import CallOp, FuncOp, ReturnOp
 from gradir.ir.builder import Builder
 from gradir.ir.passes import Pass, PassContext, error_at
-from gradir.ir.structure import is_public
+from gradir.ir.structure import is_public, move_before, move_to_start
 from gradir.lowering.split_complex import (
     boundaries,
     complex as complex_parts,
@@ -108,10 +108,7 @@ class Splitter:
         if is_public(function):
             before = Block()
             self.old_arguments += boundaries.packed_arguments(Parts(Builder(before, function.location), self.pairs), block)
-            first = block.first_op
-            for op in list(before.ops):
-                op.detach()
-                block.insert_op_before(op, first) if first is not None else block.add_op(op)
+            move_to_start(before, block)
         else:
             self.old_arguments += boundaries.split_arguments(Parts(Builder(block), self.pairs), block)
         self.block(block)
@@ -127,15 +124,13 @@ class Splitter:
         if not touched:
             self.regions(op)
             return
-        block = op.parent
-        assert block is not None, "ops stand in blocks"
         made = Block()
         parts = Parts(Builder(made, op.location), self.pairs)
         for old, new in zip(op.results, self.results(parts, op), strict=True):
             self.replace(old, new)
-        for part in list(made.ops):
-            part.detach()
-            block.insert_op_before(part, op)
+        new_ops = list(made.ops)
+        move_before(made, op)
+        for part in new_ops:
             self.regions(part)
         self.old_ops.append(op)
 
