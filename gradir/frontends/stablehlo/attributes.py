@@ -5,6 +5,7 @@ One class per name, two forms of data: a word, or named lists of numbers. Whatev
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -153,5 +154,5 @@ def numbers(kind: str, fields: dict[str, tuple[int, ...]]) -> Numbers:
 
 
 def word_of(attribute: Attribute | None, default: str = "") -> str:
-    """The word of an enumeration."""
-    return attribute.data if isinstance(attribute, Word) else default
+    """The word of an enumeration, which short forms give as a plain string."""
+    return attribute.data if isinstance(attribute, Word | StringAttr) else default

@@ -22,9 +22,11 @@ from gradir.frontends.stablehlo import (
     collectives,
     contractions,
     control,
+    custom_calls,
     dynamic,
     effects,
     elementwise,
+    fourier,
     indexing,
     linalg,
     normalization,
@@ -40,6 +42,7 @@ from gradir.frontends.stablehlo.dialect import attribute
 from gradir.frontends.stablehlo.symbolic import Symbolic
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.diagnostics import Engine
+from gradir.ir.structure import is_public
 
 RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
@@ -52,6 +55,8 @@ RULES: Mapping[str, Rule] = {
     **indexing.RULES,
     **control.RULES,
     **linalg.RULES,
+    **fourier.RULES,
+    **custom_calls.RULES,
     **sorting.RULES,
     **effects.RULES,
     **collectives.RULES,
@@ -83,7 +88,7 @@ def convert(source: ModuleOp, context: Context, engine: Engine) -> ModuleOp:
         if isinstance(op, FuncOp) and op.sym_name.data in spelled_out:
             continue
         if isinstance(op, FuncOp):
-            if conversion.dynamic is None or not _is_private(op):  # private ones become part of their callers
+            if conversion.dynamic is None or is_public(op):  # private ones become part of their callers
                 functions.append(_function(conversion, op))
         elif op.name in IGNORED:
             conversion.sharded.append(op)
@@ -148,12 +153,7 @@ def _function(conversion: Conversion, source: FuncOp) -> Operation:
         sizes = {name for kind in inputs if isinstance(kind, TensorType) for n in shape_of(kind) for name in size_algebra.names_in(n)}
         if limits := dynamic.limits(conversion, sorted(sizes)):
             attributes[LIMITS] = limits_attribute(limits)
-    return new_function(source.sym_name.data, made, outputs, private=_is_private(source), attributes=attributes, loc=source.location)
-
-
-def _is_private(function: FuncOp) -> bool:
-    visibility = attribute(function, "sym_visibility")
-    return isinstance(visibility, StringAttr) and visibility.data == "private"
+    return new_function(source.sym_name.data, made, outputs, private=not is_public(source), attributes=attributes, loc=source.location)
 
 
 def _unsupported(missing: Sequence[Missing]) -> GradirError:

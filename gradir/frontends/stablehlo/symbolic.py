@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import lcm, prod
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, TensorType
@@ -96,15 +96,9 @@ class Symbolic:
         for size in (difference, size_algebra.times(difference, -1)):
             multiple = next((n for n in range(2, 1025) if size == size_algebra.mod(name, n)), None) if holds.direction == "EQ" else None
             if multiple is not None:
-                self.limits[name] = Limits(limits.min, limits.max, limits.multiple * multiple // _gcd(limits.multiple, multiple))
+                self.limits[name] = Limits(limits.min, limits.max, lcm(limits.multiple, multiple))
                 return True
         return False
-
-
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
 
 
 def _is_followed(kind: Attribute) -> bool:

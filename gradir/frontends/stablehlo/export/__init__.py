@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
 
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.lower import run_passes
@@ -33,6 +32,7 @@ from gradir.frontends.stablehlo.export import (
 )
 from gradir.frontends.stablehlo.export.composites import function_text
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Writer, kind_of, placeholder_type
+from gradir.ir.structure import is_public
 
 EXPORT_RULES: Mapping[str, ExportRule] = {
     **composites.RULES,
@@ -86,12 +86,7 @@ def _function(w: Writer, function: FuncOp) -> str:
     with w.function() as lines:
         arguments = [Value(w.fresh(), placeholder_type(argument.type)) for argument in body.args]
         results = w.block(body, arguments)
-    return function_text(function.sym_name.data, arguments, results, lines, private=_is_private(function))
-
-
-def _is_private(function: Operation) -> bool:
-    visibility = function.properties.get("sym_visibility")
-    return isinstance(visibility, StringAttr) and visibility.data == "private"
+    return function_text(function.sym_name.data, arguments, results, lines, private=not is_public(function))
 
 
 def _unsupported(missing: Sequence[Missing]) -> GradirError:
