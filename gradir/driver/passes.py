@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from gradir.errors import GradirError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradir.ir.passes import Pass
 
 PassRow = tuple["str | type[Pass]", str]
@@ -72,9 +74,9 @@ def load_pass(name: str) -> type[Pass]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def unknown_pass(name: str) -> GradirError:
-    """The error for a name that neither a pass nor a named pipeline has."""
-    near = difflib.get_close_matches(name, PASSES, n=3)
+def unknown_pass(name: str, pipelines: Sequence[str] = ()) -> GradirError:
+    """The error for a name that neither a pass nor one of the named `pipelines` has."""
+    near = difflib.get_close_matches(name, [*PASSES, *pipelines], n=3)
     return GradirError(
         f"unknown pass '{name}'",
         part="graph",

@@ -148,7 +148,7 @@ class Function:
             function=line.function if line else f"@{self.name}",
             location=line.location if line else "",
             expected="the asserted condition",
-            found=f"status {status}, code {code}, operands {list(operands)}",
+            found=f"status {status}, code {code}, operands {list(operands)}" if any(operands) else "it does not hold",
             hint="check the inputs of this call",
         )
 

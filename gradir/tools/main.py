@@ -65,7 +65,7 @@ def explain(topics: Sequence[str]) -> int:
         page = _page(topic)
         if page is None:
             names = (*CODES, *PASSES, *PIPELINES)
-            near = _near(topic, names) or "; a topic is an error code, a pass, a named pipeline or an op, as in docs/"
+            near = _near_op(topic) or _near(topic, names) or "; a topic is an error code, a pass, a named pipeline or an op, as in docs/"
             sys.stderr.write(f"gradir: error: nothing is known about '{topic}'{near}\n")
             code = USAGE
         else:
@@ -111,6 +111,11 @@ def _op_page(name: str) -> str | None:
 def _option_line(option: Option) -> str:
     line = f"  {option.name}: {option.type} = {option.default}"
     return line + textwrap.indent("\n" + option.summary, "      ") if option.summary else line
+
+
+def _near_op(word: str) -> str:
+    """The tensor op that somebody may mean who leaves the dialect out."""
+    return f"; did you mean 'nd.{word}'?" if word.isidentifier() and _op_page(f"nd.{word}") else ""
 
 
 def _near(word: str, words: Sequence[str]) -> str:

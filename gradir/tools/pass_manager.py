@@ -54,7 +54,7 @@ def _steps(items: Sequence[Item], path: tuple[str, ...], text: str) -> Iterator[
         elif item.name in PASSES:
             yield Step(item.name, str(item), path, item)
         else:
-            error = unknown_pass(item.name)
+            error = unknown_pass(item.name, tuple(PIPELINES))
             raise pipeline_error(text, item.offset, error.message, code=error.code, hint=error.hint)
 
 

@@ -46,6 +46,8 @@ def run(arguments: Sequence[str]) -> int:
         runner = _checked(args, target) if args.check_nan else _TARGETS[target](args)
         results = runner(inputs)
     except GradirError as error:
+        if error.location.startswith(f"{sys.argv[0]}:"):  # arguments that do not fit: what called the function is this tool
+            error.location = ""
         return _fail(error, DIAGNOSED)
     except (OSError, UnicodeDecodeError) as error:
         return _fail(error, USAGE)

@@ -36,6 +36,7 @@ def test_a_false_condition_stops_with_message_and_line(x: np.ndarray, message: s
     error = caught.value
     assert (error.part, error.code, error.message) == ("runtime", "RT020", message)
     assert f"test_effects.py:{line}:" in error.location
+    assert error.found == "it does not hold"
 
 
 def test_the_reference_evaluator_says_the_same() -> None:

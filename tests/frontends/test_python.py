@@ -248,6 +248,8 @@ def test_python_branch_on_a_traced_value() -> None:
 def test_loops_keep_their_state() -> None:
     error = raised(lambda x: gd.fori_loop(0, 3, lambda i, s: gd.sum(s), x), A)
     assert error.code == "GR107" and "tensor<2x3x4xf32>" in error.expected
+    assert not error.hint
+    assert "np.sqrt(2), are float64" in raised(lambda x: gd.fori_loop(0, 3, lambda i, s: s * np.sqrt(2), x), A).hint
     assert raised(lambda x: gd.cond(x[0] > 0, lambda: x, lambda: (x, x)), np.ones(2, "f")).code == "GR107"
     assert raised(lambda x: gd.while_loop(lambda s: s > 0, lambda s: s, x), A).code == "GR106"
 

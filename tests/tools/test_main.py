@@ -50,6 +50,8 @@ def test_explain_op(capsys: Capture) -> None:
 def test_unknown_topic_and_command(capsys: Capture) -> None:
     assert run(["explain", "GR01O"]) == 2
     assert "nothing is known about 'GR01O'; did you mean" in capsys.readouterr().err
+    assert run(["explain", "tanh"]) == 2
+    assert "did you mean 'nd.tanh'?" in capsys.readouterr().err
     assert run(["explian"]) == 2
     assert "did you mean 'explain'?" in capsys.readouterr().err
     assert run([]) == 2

@@ -93,6 +93,12 @@ def test_mistakes(tmp_path: Path, capsys: Capture, arguments: list[str], code: i
     assert out == "" and message in err and "Traceback" not in err
 
 
+def test_an_error_about_inputs_does_not_point_into_the_command(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [__file__])
+    assert run([module(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("gradir-run: error: [runtime RT001] wrong number of inputs")
+
+
 def test_several_functions_need_an_entry(tmp_path: Path, capsys: Capture) -> None:
     path = module(tmp_path, ADD + ADD.replace("@add", "@add2"))
     assert run([path, "--target=reference", "--input=2x3xf32=1", "--input=2x3xf32=1"]) == 1

@@ -15,7 +15,7 @@ from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.functions import trace_function
 from gradir.frontends.python.operands import as_array
-from gradir.frontends.python.pytrees import Structure, flatten, unflatten
+from gradir.frontends.python.pytrees import LEAF, Structure, flatten, unflatten
 from gradir.frontends.python.rearrange import eye, moveaxis
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.sizes import whole
@@ -180,6 +180,15 @@ def _by(function: Callable[..., Any], args: tuple[Any, ...], argnum: int) -> Cal
 def _one_array(name: str, args: tuple[Any, ...], argnum: int) -> Array:
     if not 0 <= argnum < len(args):
         raise user_error(f"{name}: argnum names argument {argnum}", code="GR104", expected=f"0 to {len(args) - 1}", found=str(argnum))
+    structure = flatten(args[argnum])[1]
+    if structure.kind is not LEAF:
+        raise user_error(
+            f"{name}: argument {argnum} is a {structure.kind.__name__}, not one array",
+            code="GR103",
+            expected="one array",
+            found=str(structure),
+            hint="concatenate its arrays into one vector, or make each an argument of its own and name it by argnum",
+        )
     x = as_array(args[argnum])
     if not promotion.is_inexact(x.dtype):
         raise user_error(f"{name}: argument {argnum} has no derivative", code="GR109", expected="a float array", found=str(x.type))

@@ -27,6 +27,7 @@ from gradir.frontends.python.sizes import size, whole
 from gradir.frontends.python.trace import STATE, current, into, python_location, ssa, tracing, user_error
 
 INDEX = IndexType()
+_TYPES_DIFFER = "convert with astype; numpy's own numbers, such as np.sqrt(2), are float64, while float(np.sqrt(2)) takes the array's type"
 
 
 def _index(n: Any) -> SSAValue:
@@ -81,6 +82,7 @@ def _check(name: str, what: str, given: tuple[list[Array], Structure], wanted: S
                 op=name,
                 expected=str(kind),
                 found=str(leaf.type),
+                hint=_TYPES_DIFFER if isinstance(kind, TensorType) and leaf.type.get_shape() == kind.get_shape() else "",
             )
         out.append(leaf)
     return out

@@ -1,5 +1,6 @@
 // RUN: not gradir-opt %s -p 'cse,,dce' 2>&1 | filecheck %s --check-prefix=SYNTAX
 // RUN: not gradir-opt %s -p 'cse2' 2>&1 | filecheck %s --check-prefix=NAME
+// RUN: not gradir-opt %s -p 'to-lops' 2>&1 | filecheck %s --check-prefix=NAMED
 // RUN: not gradir-opt %s -p 'cse{fast}' 2>&1 | filecheck %s --check-prefix=OPTION
 // RUN: not gradir-opt %s -p 'func.func(symbol-dce)' 2>&1 | filecheck %s --check-prefix=ANCHOR
 // RUN: not gradir-opt %s -p 'to-structured{target=cpu,x}' 2>&1 | filecheck %s --check-prefix=TYPE
@@ -12,6 +13,7 @@
 // NAME-NEXT:     found: cse2
 // NAME-NEXT:            ^
 // NAME-NEXT:     next step: did you mean 'cse'?
+// NAMED:       next step: did you mean 'to-loops'?
 // OPTION:      [graph GR034] pass 'cse' has no option 'fast'
 // OPTION-NEXT:   expected: no options
 // ANCHOR:      [graph GR035] pass 'symbol-dce' cannot run on func.func
