@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -32,11 +33,11 @@ HOMES: dict[str, tuple[str, ...]] = {
         "abs", "sign", "invert", "stop_gradient", "square", "isfinite", "add", "subtract", "multiply",
         "divide", "maximum", "minimum", "fmod", "mod", "floor_divide", "power", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor",
         "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and",
-        "logical_or", "where", "clip", "gelu", "pi",
+        "logical_or", "where", "clip", "gelu", "pi", "inf", "nan",
     ),
     _PYTHON + "mathematics": (
         "round", "rint", "round_away", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
-        "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot",
+        "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot", "log2", "log10", "exp2",
     ),
     _PYTHON + "quantization": ("quantize", "dequantize"),
     _PYTHON + "bits": ("bitcast_convert", "reduce_precision", "nextafter"),
@@ -50,7 +51,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     _PYTHON + "rearrange": (
         "ravel", "broadcast_to", "moveaxis", "hstack", "vstack", "tile", "repeat", "roll", "fliplr", "flipud", "tril", "triu", "eye",
-        "trace", "linspace", "meshgrid",
+        "trace", "diagonal", "diag", "outer", "linspace", "meshgrid",
     ),
     _PYTHON + "einsum": ("einsum",),
     _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot"),
@@ -85,7 +86,7 @@ def __getattr__(name: str) -> Any:
             return import_module(f"gradir.{name}")
         if name in ("random", "linalg", "fft"):
             return import_module(_PYTHON + name)
-        raise AttributeError(f"module 'gradir' has no attribute {name!r}")
+        raise AttributeError(f"module 'gradir' has no attribute {name!r}", name=name, obj=sys.modules[__name__])  # "did you mean"
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -11,7 +11,10 @@ import gradir as gd
 from gradir.errors import GradirError
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -7.25, 1e-30, 3e38, np.inf, -np.inf, np.nan], np.float32)
-NAMES = ("rint", "round", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh", "arctanh")
+NAMES = (
+    "rint", "round", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh", "arctanh",
+    "log2", "log10", "exp2",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True, params=["eager", "compiled"])

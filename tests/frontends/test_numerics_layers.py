@@ -40,6 +40,13 @@ def test_attention_with_grouped_queries(heads: int) -> None:
     close(gd.jit(gd.attention)(q, k, v), attended(q, k, v))
 
 
+def test_attention_of_one_element_of_a_batch() -> None:
+    q, k, v, bias = normal(5, 4, 8), normal(6, 2, 8), normal(6, 2, 3), normal(4, 5, 6)
+    close(gd.jit(gd.attention)(q, k, v), attended(q[None], k[None], v[None])[0])
+    biased = gd.jit(lambda q, k, v: gd.attention(q, k, v, bias=bias))
+    close(biased(q, k, v), attended(q[None], k[None], v[None], lambda s: s + bias)[0])
+
+
 def test_attention_with_mask_bias_and_order() -> None:
     q, k, v, bias = normal(1, 4, 2, 8), normal(1, 4, 2, 8), normal(1, 4, 2, 8), normal(2, 4, 4)
     mask = np.array([True, True, False, True])

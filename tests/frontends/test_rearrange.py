@@ -41,6 +41,26 @@ SAME_AS_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
     "triu": lambda g, a: g.triu(a),
     "triu below": lambda g, a: g.triu(a, -1),
     "trace": lambda g, a: g.trace(a[0]),
+    "diagonal": lambda g, a: g.diagonal(a),
+    "diagonal above": lambda g, a: g.diagonal(a, 2, 1, 2),
+    "diagonal below": lambda g, a: g.diagonal(a, -1, 2, 1),
+    "diagonal outside": lambda g, a: g.diagonal(a, 5),
+    "diagonal keeps -0": lambda g, a: g.diagonal(a * -0.0),
+    "diag of a vector": lambda g, a: g.diag(a[0, 0]),
+    "diag of a vector above": lambda g, a: g.diag(a[0, 0], 2),
+    "diag of a vector below": lambda g, a: g.diag(a[0, 0], -1),
+    "diag of a matrix": lambda g, a: g.diag(a[0], 1),
+    "outer": lambda g, a: g.outer(a, a[0]),
+    "method transpose": lambda g, a: a.transpose(),
+    "method transpose by numbers": lambda g, a: a.transpose(2, 0, -2),
+    "method transpose by a tuple": lambda g, a: a.transpose((1, 0, 2)),
+    "method transpose of a vector": lambda g, a: a[0, 0].transpose(0),
+    "method diagonal": lambda g, a: a.diagonal(1),
+    "method trace": lambda g, a: a[0].trace(),
+    "method cumsum": lambda g, a: a.cumsum(1),
+    "method cumprod": lambda g, a: a.cumprod(2),
+    "method round": lambda g, a: (a / 4).round(),
+    "method argsort": lambda g, a: a.argsort(1).astype(np.int32),
     "meshgrid": lambda g, a: g.meshgrid(a[0, 0], a[0, :, 0])[1],
     "meshgrid of rows": lambda g, a: g.meshgrid(a[0, 0], a[0, :, 0], indexing="ij")[0],
     "full_like": lambda g, a: g.full_like(a, 3),
@@ -66,7 +86,7 @@ def test_numpys_result(name: str) -> None:
 
 
 def test_numpys_result_compiled() -> None:
-    names = ["moveaxis", "tile of two", "repeat along", "roll along", "tril", "einsum product", "einsum of three"]
+    names = ["moveaxis", "tile of two", "repeat along", "roll along", "tril", "diagonal below", "einsum product", "einsum of three"]
     found = gd.jit(lambda a: [SAME_AS_NUMPY[name](gd, a) for name in names], cache=False)(A)
     for name, value in zip(names, found):
         np.testing.assert_array_equal(value, SAME_AS_NUMPY[name](np, A), name)

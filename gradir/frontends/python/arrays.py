@@ -22,7 +22,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {}
 
 _FAMILIES = (
     "elementwise", "mathematics", "complex", "reduction", "shape", "rearrange", "contraction", "creation", "indexing", "updates",
-    "composite", "operands", "dims",
+    "composite", "operands", "dims", "cumulative", "sorting",
 )  # fmt: skip
 _UFUNCS = {"remainder": "mod", "absolute": "abs", "fabs": "abs", "conjugate": "conj"}
 """numpy's functions of elements that have another name here."""
@@ -156,6 +156,10 @@ class Array:
     def __setitem__(self, index: Any, value: Any) -> None:
         raise operator("assignment_error")(self, index, value)
 
+    def transpose(self, *axes: Any) -> Any:
+        """`x.transpose()`, `x.transpose(1, 0)` and `x.transpose((1, 0))`, as numpy."""
+        return operator("transpose")(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None)
+
     def item(self) -> Any:
         return self._known("item()").item()
 
@@ -217,7 +221,7 @@ for _operator, _function in {
 for _operator, _function in {"neg": "negative", "abs": "abs", "invert": "invert", "getitem": "getitem"}.items():
     setattr(Array, f"__{_operator}__", _forward(_function))
 for _name in (
-    "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "reshape", "transpose", "astype", "flatten",
-    "ravel", "squeeze", "swapaxes", "repeat", "clip", "dot", "take", "conj",
+    "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "reshape", "astype", "flatten",
+    "ravel", "squeeze", "swapaxes", "repeat", "clip", "dot", "take", "conj", "trace", "diagonal", "round", "cumsum", "cumprod", "argsort",
 ):  # fmt: skip
     setattr(Array, _name, _forward(_name))

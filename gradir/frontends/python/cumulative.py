@@ -10,7 +10,7 @@ from gradir.dialects import nd
 from gradir.dialects.text import flag_attr
 from gradir.dialects.types import i64_attr
 from gradir.frontends.python import promotion
-from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.operands import as_array, astype, normalize_axes
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.trace import apply
@@ -52,3 +52,6 @@ def cummax(x: Any, axis: int | None = None, reverse: bool = False, exclusive: bo
 def cummin(x: Any, axis: int | None = None, reverse: bool = False, exclusive: bool = False) -> Array:
     """Smallest of the first elements, NaN if there is one; the derivative goes to the first that has it"""
     return _cumulative(nd.CumminOp, x, axis, reverse, exclusive)
+
+
+OPERATORS.update(cumsum=cumsum, cumprod=cumprod)

@@ -234,7 +234,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     return apply(nd.GeluOp, [x], x.type, approximate=IntegerAttr(int(approximate), i1))
 
 
-pi = math.pi
+pi, inf, nan = math.pi, math.inf, math.nan
 name_functions(globals())
 OPERATORS.update(
     add=add, subtract=subtract, multiply=multiply, divide=divide, floor_divide=floor_divide, mod=mod, power=power, bitwise_and=bitwise_and,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xdsl.dialects.builtin import i1
@@ -16,6 +17,7 @@ from gradir.frontends.python.elementwise import (
     divide,
     exp,
     greater,
+    log,
     log1p,
     logical_and,
     logical_not,
@@ -26,6 +28,7 @@ from gradir.frontends.python.elementwise import (
     name_functions,
     negative,
     not_equal,
+    power,
     sqrt,
     subtract,
     unary,
@@ -93,6 +96,21 @@ def logaddexp(x: Any, y: Any) -> Array:
     return add(maximum(a, b), where(isnan(distance), 0.0, log1p(exp(negative(distance)))))
 
 
+def log2(x: Any) -> Array:
+    """log(x) / log(2)"""
+    return divide(log(x), math.log(2))
+
+
+def log10(x: Any) -> Array:
+    """log(x) / log(10)"""
+    return divide(log(x), math.log(10))
+
+
+def exp2(x: Any) -> Array:
+    """2 ** x"""
+    return power(2.0, x)
+
+
 def hypot(x: Any, y: Any) -> Array:
     """sqrt(x*x + y*y) without overflow: m sqrt(1 + (n/m)**2) with m >= n; inf if one is infinite; derivative 0 at 0"""
     a, b = together("hypot", x, y, dtype=float_dtype(x, y))
@@ -111,4 +129,5 @@ def round(x: Any) -> Array:
 
 
 rint = round
+OPERATORS.update(round=round)
 name_functions(globals())

@@ -11,6 +11,7 @@ from gradir.dialects.types import i64_attr
 from gradir.frontends.python.activation import floats
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.operands import as_array, astype, broadcast_to, common_dtype, normalize_axes, with_shape
+from gradir.frontends.python.shape import expand_dims, squeeze
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import apply, apply_several, user_error
 
@@ -53,19 +54,22 @@ def rms_norm(x: Any, scale: Any, eps: float = 1e-5) -> Array:
 
 
 def attention(q: Any, k: Any, v: Any, *, mask: Any = None, bias: Any = None, causal: bool = False, scale: float | None = None) -> Array:
-    """softmax(scale * q k^T + bias) v per head: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E] -> [B, T, H, E]
+    """softmax(scale * q k^T + bias) v per head: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E] -> [B, T, H, E]; or all without B
 
     Query head h reads key head h // (H / K). `mask` (true: may be seen) and `bias` broadcast to [B, H, T, S]; `causal`: row i sees the keys
     0 to i. `scale` is 1 / sqrt(D) unless given. A row that sees no key is 0, and its gradients are 0.
     """
     dtype = common_dtype(q, k, v)
     arrays = [floats(astype(x, dtype)) for x in (q, k, v)]
+    if all(x.ndim == 3 for x in arrays):  # one element of a batch
+        q, k, v = (expand_dims(x, 0) for x in arrays)
+        return squeeze(attention(q, k, v, mask=mask, bias=bias, causal=causal, scale=scale), 0)
     if any(x.ndim != 4 for x in arrays):
         raise user_error(
             "attention: shapes do not fit",
             code="GR001",
             op="nd.attention",
-            expected="q [B, T, H, D], k [B, S, K, D], v [B, S, K, E]",
+            expected="q [B, T, H, D], k [B, S, K, D], v [B, S, K, E], or all without B",
             found=", ".join(str(x.shape) for x in arrays),
         )
     query, keys, _ = arrays

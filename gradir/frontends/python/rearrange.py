@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,10 @@ import numpy as np
 
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.creation import iota, zeros_like
-from gradir.frontends.python.elementwise import add, equal, greater_equal, where
+from gradir.frontends.python.elementwise import add, equal, greater_equal, multiply, where
 from gradir.frontends.python.operands import as_array, astype, supported_dtype
 from gradir.frontends.python.reduction import sum
-from gradir.frontends.python.shape import broadcast, concatenate, flatten, flip, reshape, slice_, transpose
+from gradir.frontends.python.shape import broadcast, concatenate, flatten, flip, pad, reshape, slice_, transpose
 from gradir.frontends.python.sizes import axis_of, sizes, whole
 from gradir.frontends.python.trace import constant, user_error
 
@@ -139,6 +140,42 @@ def trace(x: Any) -> Array:
     return sum(where(equal(iota(x.shape, x.ndim - 2), iota(x.shape, x.ndim - 1)), x, zeros_like(x)), (-2, -1))
 
 
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements `x[.., i, .., i + offset, ..]` of two dimensions, along a new last one"""
+    x = as_array(x)
+    if x.ndim < 2:
+        raise user_error("diagonal of fewer than two dimensions", code="GR104", expected="rank >= 2", found=f"shape {x.shape}")
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
+    offset = whole("a diagonal", offset)
+    row, column = builtins.max(-offset, 0), builtins.max(offset, 0)
+    n = builtins.max(builtins.min(int(x.shape[-2]) - row, int(x.shape[-1]) - column), 0)
+    batch, ones = x.shape[:-2], [1] * (x.ndim - 2)
+    zeros = [0] * len(batch)
+    row, column = (row, column) if n else (0, 0)
+    square = slice_(x, [*zeros, row, column], [*batch, row + n, column + n], [*ones, 1, 1])
+    # element (i, i) of n rows of n is number i * (n + 1) of them all
+    return slice_(reshape(square, (*batch, n * n)), [*zeros, 0], [*batch, n * n], [*ones, n + 1])
+
+
+def diag(x: Any, k: int = 0) -> Array:
+    """The matrix with the vector `x` on diagonal `k` and 0 elsewhere; of a matrix its diagonal `k`"""
+    x = as_array(x)
+    if x.ndim != 1:
+        if x.ndim == 2:
+            return diagonal(x, k)
+        raise user_error("diag of neither a vector nor a matrix", code="GR104", expected="rank 1 or 2", found=f"shape {x.shape}")
+    k = whole("a diagonal", k)
+    rows = pad(x, [(builtins.max(-k, 0), builtins.max(k, 0))])
+    n = int(rows.shape[0])
+    column = broadcast(reshape(rows, (n, 1)), (n, n))
+    return where(eye(n, k=k, dtype=np.bool_), column, zeros_like(column))
+
+
+def outer(x: Any, y: Any) -> Array:
+    """`x[i] * y[j]` for all elements of both"""
+    return multiply(reshape(x, (-1, 1)), reshape(y, (1, -1)))
+
+
 def linspace(start: float, stop: float, n: int = 50, dtype: Any = np.float32) -> Array:
     """`n` equal steps from `start` to `stop`, both included"""
     points = np.linspace(float(start), float(stop), whole("the length", n, 0))
@@ -159,4 +196,4 @@ def meshgrid(x: Any, y: Any, indexing: str = "xy") -> tuple[Array, Array]:
     return broadcast(x, shape), broadcast(reshape(y, (-1, 1)), shape)
 
 
-OPERATORS.update(ravel=ravel, repeat=repeat)
+OPERATORS.update(ravel=ravel, repeat=repeat, trace=trace, diagonal=diagonal)

@@ -11,7 +11,7 @@ from gradir.dialects import nd
 from gradir.dialects.text import flag_attr
 from gradir.dialects.types import i64_attr, tensor
 from gradir.frontends.python import promotion
-from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import add, multiply, where
 from gradir.frontends.python.mathematics import isnan
 from gradir.frontends.python.operands import as_array, astype, normalize_axes, with_shape
@@ -111,3 +111,6 @@ def _sort(arrays: Sequence[Array], dim: int, keys: int, descending: bool) -> lis
         descending=flag_attr(descending),
         total_order=flag_attr(False),
     )
+
+
+OPERATORS.update(argsort=argsort)
