@@ -35,6 +35,7 @@ from gradir.dialects.kernel import (
     LIBRARY_ATTRIBUTE,
 )
 from gradir.dialects.nd import BindOp
+from gradir.dialects.size_limits import limits_of
 from gradir.dialects.types import ints, is_complex, shape_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
@@ -52,14 +53,10 @@ _FLOATS: dict[type[Attribute], str] = {
 }
 
 
-LIMITS = "gradir.sizes"
-"""Attribute of an entry: what calls may bind its named sizes to, `{b = {min = 1 : i64, max = 64 : i64, multiple = 8 : i64}}`."""
-
-
 def signature_of(function: FuncOp) -> FunctionSpec:
     """What a caller passes and gets, without the arena. At level 3 and 4 the marks `gradir.results` and `gradir.arena` split the arguments.
 
-    Raises `GradirError` GR050 when those marks are missing, GR051 for a type that no caller can pass.
+    Raises `GradirError` GR050 when those marks are missing, GR051 for a type that no caller can pass, GR053 for malformed limits of sizes.
     """
     name = function.sym_name.data
     body = single_block(function)
@@ -68,31 +65,7 @@ def signature_of(function: FuncOp) -> FunctionSpec:
     kinds = [value.type for value in inputs]
     results: Sequence[Attribute] = function.function_type.outputs.data
     if any(isinstance(kind, MemRefType) for kind in kinds):
-        count = _mark(function, "gradir.results")
-        if count is None or results:
-            raise error_at(
-                function,
-                "a function on memrefs does not say which of its arguments are results",
-                part="graph",
-                code="GR050",
-                expected="attributes {gradir.inputs = N : i64, gradir.results = M : i64} and no results of its own",
-                found=f"{len(kinds)} arguments, {len(results)} results",
-                hint="write the attributes, or compile from the tensor level",
-            )
-        arena = _mark(function, "gradir.arena") or 0
-        end = len(kinds) - (1 if arena else 0)
-        marked = _mark(function, "gradir.inputs")
-        if arena < 0 or not 0 <= count <= end or marked not in (None, end - count):
-            raise error_at(
-                function,
-                "the marks of a function on memrefs do not add up to its arguments",
-                part="graph",
-                code="GR050",
-                expected=f"{len(kinds)} arguments: gradir.inputs + gradir.results + 1 if gradir.arena > 0",
-                found=f"gradir.inputs = {marked}, gradir.results = {count}, gradir.arena = {arena}",
-                hint="correct the attributes, or compile from the tensor level",
-            )
-        kinds, results = kinds[: end - count], kinds[end - count : end]
+        kinds, results = _marked(function, kinds)
     scalars = [kind for kind in results if not isinstance(kind, TensorType | MemRefType)]
     if scalars:
         raise error_at(
@@ -114,33 +87,38 @@ def signature_of(function: FuncOp) -> FunctionSpec:
             for index, (hint, kind, size) in enumerate(zip(hints, kinds, binds, strict=False))
         ),
         tuple(_spec(function, f"result{index}", kind) for index, kind in enumerate(results)),
-        sizes=limits_of(function),
+        sizes=tuple(SizeSpec(key, size.min, size.max, size.multiple) for key, size in limits_of(function).items()),
     )
 
 
-def limits_of(function: FuncOp) -> tuple[SizeSpec, ...]:
-    """The limits of named sizes; GradirError GR053 where the attribute is malformed."""
-    rows = function.attributes.get(LIMITS)
-    if rows is None:
-        return ()
-    found: list[SizeSpec] = []
-    for name, row in rows.data.items() if isinstance(rows, DictionaryAttr) else [("", rows)]:
-        values = (
-            {key: value.value.data for key, value in row.data.items() if isinstance(value, IntegerAttr)}
-            if isinstance(row, DictionaryAttr)
-            else {}
+def _marked(function: FuncOp, kinds: list[Attribute]) -> tuple[list[Attribute], list[Attribute]]:
+    """The types of inputs and of results among those of the arguments of a function on memrefs. GradirError GR050 where marks are wrong."""
+    given = function.function_type.outputs.data
+    count = _mark(function, "gradir.results")
+    if count is None or given:
+        raise error_at(
+            function,
+            "a function on memrefs does not say which of its arguments are results",
+            part="graph",
+            code="GR050",
+            expected="attributes {gradir.inputs = N : i64, gradir.results = M : i64} and no results of its own",
+            found=f"{len(kinds)} arguments, {len(given)} results",
+            hint="write the attributes, or compile from the tensor level",
         )
-        if not values or not values.keys() <= {"min", "max", "multiple"} or values.get("min", 0) < 0 or values.get("multiple", 1) < 1:
-            raise error_at(
-                function,
-                f"the limits of a size in {LIMITS} are malformed",
-                part="graph",
-                code="GR053",
-                expected="{name = {min = 0 : i64, max = 64 : i64, multiple = 8 : i64}}, with some of the three",
-                found=f"{name} = {row}",
-            )
-        found.append(SizeSpec(name, **values))
-    return tuple(found)
+    arena = _mark(function, "gradir.arena") or 0
+    end = len(kinds) - (1 if arena else 0)
+    marked = _mark(function, "gradir.inputs")
+    if arena < 0 or not 0 <= count <= end or marked not in (None, end - count):
+        raise error_at(
+            function,
+            "the marks of a function on memrefs do not add up to its arguments",
+            part="graph",
+            code="GR050",
+            expected=f"{len(kinds)} arguments: gradir.inputs + gradir.results + 1 if gradir.arena > 0",
+            found=f"gradir.inputs = {marked}, gradir.results = {count}, gradir.arena = {arena}",
+            hint="correct the attributes, or compile from the tensor level",
+        )
+    return kinds[: end - count], kinds[end - count : end]
 
 
 def library_of(function: FuncOp) -> LibrarySpec:

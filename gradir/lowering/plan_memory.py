@@ -33,9 +33,8 @@ from gradir.dialects.target import CpuTargetAttr, target_of
 from gradir.dialects.upstream import arith, func, memref, scf
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.bufferize.timeline import Timeline
-from gradir.lowering.workspace import plan_workspace
+from gradir.lowering.workspace import ALIGNMENT, plan_workspace, replace_alloc
 
-ALIGNMENT = 64
 ARENA = "gradir.arena"
 RESULTS = "gradir.results"
 MAX_BY_SIZE = 512
@@ -306,16 +305,9 @@ def _rewrite(function: func.FuncOp, intervals: Sequence[Interval], offsets: dict
         if offset not in constants:
             constants[offset] = _before(first, arith.ConstantOp, [], _INDEX, {"value": IntegerAttr(offset, _INDEX)}, alloc)
         view = _before(first, memref.ViewOp, [arena, constants[offset]], alloc.memref.type, {}, alloc)
-        view.name_hint = alloc.memref.name_hint
-        for use in list(alloc.memref.uses):
-            if isinstance(use.operation, memref.DeallocOp):
-                use.operation.detach()
-                use.operation.erase()
-        alloc.memref.replace_all_uses_with(view)
         if alloc is first:
             first = cast("Operation", alloc.next_op)
-        alloc.detach()
-        alloc.erase()
+        replace_alloc(alloc, view)
 
 
 def _before(

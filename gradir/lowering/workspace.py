@@ -9,6 +9,7 @@ number of bytes as such a text. Sizes that only the run knows keep their allocat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, cast
 
 from xdsl.dialects.builtin import (
@@ -33,6 +34,7 @@ from gradir.ir.structure import move_to_start
 
 WORKSPACE = "gradir.workspace"
 ALIGNMENT = 64
+"""Bytes of which the offset of every planned buffer is a multiple."""
 
 _INDEX = IndexType()
 _OPS: Mapping[str, type[Operation]] = {"+": arith.AddiOp, "*": arith.MuliOp, "floordiv": arith.FloorDivSIOp, "max": arith.MaxSIOp}
@@ -133,7 +135,20 @@ def _bytes(texts: Texts, alloc: memref.AllocOp) -> Dim:
     return size_algebra.times(size_algebra.ceildiv(whole, ALIGNMENT), ALIGNMENT)
 
 
+def replace_alloc(alloc: memref.AllocOp, view: SSAValue) -> None:
+    """`view` in place of a buffer, which is neither allocated nor freed any more."""
+    view.name_hint = alloc.memref.name_hint
+    for use in list(alloc.memref.uses):
+        if isinstance(use.operation, memref.DeallocOp):
+            use.operation.detach()
+            use.operation.erase()
+    alloc.memref.replace_all_uses_with(view)
+    alloc.detach()
+    alloc.erase()
+
+
 def _rewrite(function: func.FuncOp, texts: Texts, layout: Sequence[tuple[int | str, list[Lifetime], list[int], int]]) -> None:
+    """`layout`: per class of buffers its bytes, the buffers, their slots, and how many slots there are."""
     block, made = function.body.block, Block()
     entry = _Entry(Builder(made, function.location), texts)
     offsets: list[tuple[Lifetime, SSAValue]] = []
@@ -153,15 +168,7 @@ def _rewrite(function: func.FuncOp, texts: Texts, layout: Sequence[tuple[int | s
         alloc = buffer.alloc
         entry.builder.loc = alloc.location
         sizes = [entry.value(cast("int | str", texts.of(size))) for size in alloc.dynamic_sizes]
-        view = entry.builder(memref.ViewOp, [workspace, offset, *sizes], [alloc.memref.type])
-        view.name_hint = alloc.memref.name_hint
-        for use in list(alloc.memref.uses):
-            if isinstance(use.operation, memref.DeallocOp):
-                use.operation.detach()
-                use.operation.erase()
-        alloc.memref.replace_all_uses_with(view)
-        alloc.detach()
-        alloc.erase()
+        replace_alloc(alloc, entry.builder(memref.ViewOp, [workspace, offset, *sizes], [alloc.memref.type]))
     last = cast("Operation", block.last_op)
     move_to_start(made, block)
     block.insert_op_before(memref.DeallocOp.create(operands=[workspace], location=last.location), last)
@@ -174,6 +181,10 @@ class _Entry:
     def __init__(self, builder: Builder, texts: Texts) -> None:
         self.builder, self.texts = builder, texts
         self._made: dict[int | str, SSAValue] = {}
+        self._operations = {name: partial(self._combine, kind) for name, kind in _OPS.items()}
+
+    def _combine(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.builder(kind, [a, b], [_INDEX])
 
     def number(self, value: int) -> SSAValue:
         if value not in self._made:
@@ -185,7 +196,7 @@ class _Entry:
         if isinstance(size, int):
             return self.number(size)
         if size not in self._made:
-            self._made[size] = size_algebra.build(size, self._atom, _Arithmetic(self.builder), self.number)
+            self._made[size] = size_algebra.build(size, self._atom, self._operations, self.number)
         return self._made[size]
 
     def _atom(self, name: str) -> SSAValue:
@@ -194,10 +205,3 @@ class _Entry:
             found: SSAValue = argument if dim is None else self.builder(memref.DimOp, [argument, self.number(dim)], [_INDEX])
             self._made[name] = found
         return self._made[name]
-
-
-class _Arithmetic(dict[str, "Callable[[SSAValue, SSAValue], SSAValue]"]):
-    def __init__(self, builder: Builder) -> None:
-        super().__init__()
-        for name, kind in _OPS.items():
-            self[name] = lambda a, b, kind=kind: builder(kind, [a, b], [_INDEX])

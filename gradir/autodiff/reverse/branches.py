@@ -59,14 +59,7 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
     branches: list[Branch] = []
     slots: list[Attribute] = []
     for forward, inner, yields in copies:
-        backward = Block(arg_types=[*(op.results[k].type for k in on), *(accumulator_type(v.type) for v in captured)])
-        cts = Cotangents(Builder(backward, op.location), unit.active)
-        for v, arg in zip(captured, backward.args[len(on) :]):
-            cts.set(v, arg)
-        for k, arg in zip(on, backward.args):
-            cts.add(yields[k], arg)
-        cts.run(inner.tape)
-        cts.builder.op(scf.YieldOp, [cts.accumulator(v) for v in captured])
+        backward = _backward_block(op, inner, [yields[k] for k in on], captured)
         residuals = plan(forward, backward, lambda v: False)
         taken: list[int] = []
         for value in residuals.saved:
@@ -105,6 +98,19 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
             outer.set(v, ct)
 
     sweep.tape.append(reverse)
+
+
+def _backward_block(op: Operation, sweep: Sweep, outputs: list[SSAValue], captured: list[SSAValue]) -> Block:
+    """From cotangents of `outputs`, and sums so far of those of the captured values, to these sums."""
+    block = Block(arg_types=[*(v.type for v in outputs), *(accumulator_type(v.type) for v in captured)])
+    cts = Cotangents(Builder(block, op.location), sweep.unit.active)
+    for v, arg in zip(captured, block.args[len(outputs) :]):
+        cts.set(v, arg)
+    for v, arg in zip(outputs, block.args):
+        cts.add(v, arg)
+    cts.run(sweep.tape)
+    cts.builder.op(scf.YieldOp, [cts.accumulator(v) for v in captured])
+    return block
 
 
 def _slot(slots: list[Attribute], taken: list[int], kind: Attribute) -> int:

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.indices import Indices, Trips, count_trips
-from gradir.autodiff.reverse.recomputation import drop, run_body_again_in_reverse
+from gradir.autodiff.reverse.recomputation import drop, run_backward_loop, run_body_again_in_reverse
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
 from gradir.autodiff.reverse.stacks import Stack, changes_size, empty_stack, from_stackable, shared_stack, stackable, to_stackable
 from gradir.autodiff.reverse.sweep import Sweep, structured
@@ -73,18 +73,7 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
             return
         outer.builder.loc = op.location
         _pop(backward, forward, yields, stacks, residuals.saved, residuals.redo, trips, op)
-        at = Indices(outer.builder)
-        starts = [outer.get_or_zeros(results[k]) for k in on] + [outer.accumulator(v) for v in captured]
-        new = outer.builder.op(
-            scf.ForOp,
-            [at.constant(0), trips.value, at.constant(1), *starts],
-            [v.type for v in starts],
-            regions=[Region(backward)],
-        )
-        for v, ct in zip(captured, new.results[len(on) :]):
-            outer.set(v, ct)
-        for k, ct in zip(on, new.results):
-            outer.add(inits[k], ct)
+        run_backward_loop(outer, backward, trips, [(results[k], inits[k]) for k in on], captured)
 
     sweep.tape.append(reverse)
 

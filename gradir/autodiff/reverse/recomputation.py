@@ -110,17 +110,26 @@ def run_body_again_in_reverse(sweep: Sweep, op: scf.ForOp, trips: Trips) -> None
         builder.loc = op.location
         builder.op(scf.YieldOp, [*carried, *(cts.accumulator(v) for v in captured)])
 
-        at = Indices(outer.builder)
-        starts = [outer.get_or_zeros(results[k]) for k in on] + [outer.accumulator(v) for v in captured]
-        new = outer.builder.op(
-            scf.ForOp, [at.constant(0), trips.value, at.constant(1), *starts], [v.type for v in starts], regions=[Region(backward)]
-        )
-        for v, ct in zip(captured, new.results[len(on) :]):
-            outer.set(v, ct)
-        for k, ct in zip(on, new.results):
-            outer.add(inits[k], ct)
+        run_backward_loop(outer, backward, trips, [(results[k], inits[k]) for k in on], captured)
 
     sweep.tape.append(reverse)
+
+
+def run_backward_loop(
+    outer: Cotangents, backward: Block, trips: Trips, carried: Sequence[tuple[SSAValue, SSAValue]], captured: Sequence[SSAValue]
+) -> None:
+    """`backward` once per trip: from the cotangents of the results in `carried` (result, initial value) to those of the initial values.
+
+    The cotangents of `captured` values are summed up on the way.
+    """
+    at = Indices(outer.builder)
+    starts = [*(outer.get_or_zeros(result) for result, _ in carried), *(outer.accumulator(v) for v in captured)]
+    bounds = [at.constant(0), trips.value, at.constant(1)]
+    loop = outer.builder.op(scf.ForOp, [*bounds, *starts], [v.type for v in starts], regions=[Region(backward)])
+    for v, ct in zip(captured, loop.results[len(carried) :]):
+        outer.set(v, ct)
+    for (_, init), ct in zip(carried, loop.results):
+        outer.add(init, ct)
 
 
 def _cotangent(cts: Cotangents, unit: Unit, argument: SSAValue) -> SSAValue:

@@ -18,7 +18,10 @@ from gradir.ir.builder import Builder
 
 @dataclass
 class Stack:
-    """Saved values: `arg` of iteration t at t, `successor` (the yielded value) at t+1 when the stack is shared."""
+    """`length` entries of type `element`, one per iteration; `value` is the tensor, `arg` what it is called inside of the loop.
+
+    `carried`: the number of the carried value that is stored before and after every iteration, at t and at t + 1 of T + 1 entries.
+    """
 
     element: Attribute
     length: int | str
@@ -36,6 +39,7 @@ def stackable(kind: Attribute) -> TensorType:
 
 
 def to_stackable(builder: Builder, value: SSAValue) -> SSAValue:
+    """A residual as a tensor of that type."""
     if isinstance(value.type, TensorType):
         return value
     if isinstance(value.type, IndexType):
@@ -44,6 +48,7 @@ def to_stackable(builder: Builder, value: SSAValue) -> SSAValue:
 
 
 def from_stackable(builder: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
+    """The residual of type `kind` that was stacked as `value`."""
     if isinstance(kind, TensorType):
         return value
     assert isinstance(value.type, TensorType)
@@ -66,6 +71,7 @@ def shared_stack(sweep: Sweep, kind: TensorType, trips: Trips, init: SSAValue, c
 
 
 def empty_stack(builder: Builder, stack: Stack) -> SSAValue:
+    """The tensor for its entries, of which none is written yet."""
     kind = stack.element
     assert isinstance(kind, TensorType)
     sizes: list[SSAValue] = [] if isinstance(stack.length, int) else [stack.length_value]

@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects import custom_calls
 from gradir.dialects.nd.base import I64_ARRAY, TENSOR, Sample
-from gradir.dialects.types import element_of, i64_array, ints, numpy_dtype, shape_of, sizes_agree
+from gradir.dialects.types import element_of, ints, numpy_dtype, shape_of, sizes_agree
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
 
@@ -251,11 +251,6 @@ def unknown_call(op: Any, name: str = "") -> Exception:
         found=f"@{name or op.callee.data}",
         hint="register it before: gradir.register_custom_call(name, function), or --load the file that does",
     )
-
-
-def mark(positions: Sequence[int]) -> Attribute:
-    """The value of `complex_operands` and `complex_results`."""
-    return i64_array(tuple(positions))
 
 
 OPS = (CustomCallOp,)

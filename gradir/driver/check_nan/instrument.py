@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects import custom_calls, nd
-from gradir.dialects.types import element_of, is_float, tensor
+from gradir.dialects.types import element_of, is_complex, is_float, tensor
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.check_nan.watch import NAME, Site, Watch, look, watches
 from gradir.ir.passes import function_name, location_text
@@ -44,6 +44,7 @@ def instrument(module: ModuleOp) -> Watch:
 
 
 def _block(block: Block, loops: Loops, watch: Watch) -> None:
+    """The calls of a block that stands in `loops`, and of what is inside of it."""
     for op in list(block.ops):
         if isinstance(op, scf.ForOp | scf.WhileOp):
             _loop(op, loops, watch)
@@ -70,6 +71,7 @@ def _loop(op: scf.ForOp | scf.WhileOp, loops: Loops, watch: Watch) -> None:
 
 
 def _look_behind(op: Operation, results: Sequence[SSAValue], loops: Loops, watch: Watch) -> None:
+    """A call behind `op` that sees its float operands and these results."""
     operands = [value for value in op.operands if _holds_floats(value)]
     site = watch.add_site(Site(op.name, location_text(op.location), function_name(op), len(operands), loops))
     assert op.parent is not None
@@ -84,4 +86,4 @@ def _call(watch: Watch, op: Operation, values: Sequence[SSAValue], config: custo
 
 def _holds_floats(value: SSAValue) -> bool:
     """Also complex numbers: their parts are looked at."""
-    return isinstance(value.type, TensorType) and (is_float(element_of(value)) or "complex" in str(element_of(value)))
+    return isinstance(value.type, TensorType) and (is_float(element_of(value)) or is_complex(element_of(value)))

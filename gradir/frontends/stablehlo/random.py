@@ -26,6 +26,7 @@ class Words:
         self.conversion = conversion
 
     def number(self, value: int, like: SSAValue) -> SSAValue:
+        """One number everywhere, in the type of `like`."""
         return self.conversion.constant(value, like.type)
 
     def word(self, state: SSAValue, at: int) -> SSAValue:
@@ -33,9 +34,11 @@ class Words:
         return reshape(self.conversion, self.conversion.emit(nd.SliceOp.make(state, (at,), (at + 1,))), ())
 
     def convert(self, x: SSAValue, element: Any) -> SSAValue:
+        """Integers of another width."""
         return x if element_of(x) == element else self.conversion.emit(nd.ConvertOp.make(x, element))
 
     def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """x + y, modulo the width."""
         return self.conversion.emit(nd.AddOp.make(x, y))
 
     def halves(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -59,16 +62,20 @@ class Words:
         return reshape(self.conversion, flat, shape)
 
     def concatenate(self, values: list[SSAValue], dim: int) -> SSAValue:
+        """Side by side along `dim`."""
         return self.conversion.emit(nd.ConcatenateOp.make(values, dim))
 
     def block(self, op: nd.Threefry2x32Op | nd.Philox4x32Op) -> list[SSAValue]:
+        """The words of one round of the generator."""
         nd.emit(self.conversion.builder, op)
         return list(op.results)
 
     def state(self, *words: SSAValue) -> SSAValue:
+        """Words of rank 0 as a state."""
         return self.concatenate([reshape(self.conversion, word, (1,)) for word in words], 0)
 
     def moved(self, counter: SSAValue, count: int) -> SSAValue:
+        """`counter + count`"""
         return self.add(counter, self.number(count, counter))
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute, SSAValue
-from xdsl.printer import Printer
 
 from gradir.dialects.nd.gather_scatter import GatherGeneralOp, Numbers, ScatterGeneralOp
 from gradir.dialects.types import element_of, is_unsigned, shape_of
@@ -18,7 +16,7 @@ from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.indexing import as_index
 from gradir.lowering.convert_nd_to_linalg.nests import linear_index
 from gradir.lowering.convert_nd_to_linalg.reduction import MAX, MIN, PRODUCT, SUM, Fold, accumulator_type
-from gradir.lowering.convert_nd_to_linalg.regions import scalar_code
+from gradir.lowering.convert_nd_to_linalg.regions import code_of, scalar_code
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, to_index
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
@@ -84,11 +82,8 @@ def lower_scatter_general(lowering: Lowering, op: ScatterGeneralOp) -> View | tu
         return _scatter(loops, arguments, op, wide)
 
     n = op.dimensions
-    code = StringIO()
-    if op.combiner is not None:
-        Printer(code).print_region(op.combiner)
     unsigned = tuple(is_unsigned(e) for e in (*elements, element_of(op.indices)))
-    key = (op.combine, n.window, n.dropped, n.operand_batch, n.indices_batch, n.map, code.getvalue(), unsigned)
+    key = (op.combine, n.window, n.dropped, n.operand_batch, n.indices_batch, n.map, code_of(op.combiner), unsigned)
     results = lowering.templates.call_all(lowering.builder, "scatter", key, [lowering.tensor(op.indices), *updates], inputs, body)
     views = [lowering.whole(cast(r, w, e), e) for r, w, e in zip(results, wide, elements)]
     return tuple(views) if len(views) > 1 else views[0]

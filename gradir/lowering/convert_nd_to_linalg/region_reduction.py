@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
 from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Region, SSAValue
-from xdsl.printer import Printer
+from xdsl.ir import SSAValue
 
 from gradir.dialects.nd.region_reduction import Fold, ReduceOp, ReduceWindowGeneralOp, SelectAndScatterGeneralOp
 from gradir.dialects.types import element_of, is_unsigned, shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
-from gradir.lowering.convert_nd_to_linalg.regions import scalar_code
+from gradir.lowering.convert_nd_to_linalg.regions import code_of, scalar_code
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
 from gradir.lowering.convert_nd_to_linalg.views import View
-
-
-def code_of(*regions: Region) -> str:
-    """The text of regions, by which equal templates are one."""
-    text = StringIO()
-    for region in regions:
-        Printer(text).print_region(region)
-    return text.getvalue()
 
 
 def _template(lowering: Lowering, op: Fold, name: str, key: Any, body: Any) -> View | tuple[View, ...]:

@@ -7,10 +7,12 @@ stand in a region, with the same guards and the same rounding after each op.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.printer import Printer
 
 from gradir.dialects.nd.regions import YieldOp
 from gradir.dialects.types import Shape, element_of
@@ -87,6 +89,15 @@ def scalar_code(builder: Builder, block: Block, arguments: Sequence[SSAValue]) -
         builder.loc = op.location
         _one(lowering, op)
     raise AssertionError("a region without nd.yield passed the verifier")
+
+
+def code_of(*regions: Region | None) -> str:
+    """The text of regions, by which equal templates are one."""
+    text = StringIO()
+    for region in regions:
+        if region is not None:
+            Printer(text).print_region(region)
+    return text.getvalue()
 
 
 def _one(lowering: ScalarLowering, op: Operation) -> None:

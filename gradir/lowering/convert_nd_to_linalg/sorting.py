@@ -7,12 +7,10 @@ sorted dimension comes last, so that a row is contiguous.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from io import StringIO
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, SSAValue
-from xdsl.printer import Printer
 
 from gradir.dialects.nd.sorting import SortOp
 from gradir.dialects.types import element_of, is_unsigned, rank_of, shape_of
@@ -20,7 +18,7 @@ from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.conversions import widen
 from gradir.lowering.convert_nd_to_linalg.elements import width
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
-from gradir.lowering.convert_nd_to_linalg.regions import scalar_code
+from gradir.lowering.convert_nd_to_linalg.regions import code_of, scalar_code
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, compare
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
@@ -60,10 +58,7 @@ def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
 
 def _key(op: SortOp, elements: Sequence[Attribute]) -> Any:
     """What sorts of equal operand types differ in."""
-    code = StringIO()
-    if op.comparator is not None:
-        Printer(code).print_region(op.comparator)
-    return (op.number("keys"), op.is_descending, op.is_total, code.getvalue(), tuple(map(is_unsigned, elements)))
+    return (op.number("keys"), op.is_descending, op.is_total, code_of(op.comparator), tuple(map(is_unsigned, elements)))
 
 
 def _comparator(op: SortOp) -> Before:

@@ -1,7 +1,7 @@
 """The loop: seeds to programs to oracles to finds, until the time is over.
 
 The work is done in a child process that reports line by line, because compiled code that is wrong may take its process with it: then, or
-when nothing was heard for a minute, the program that was being looked at is a find, and another child goes on with the next seed.
+when nothing was heard for `SILENCE` seconds, the program that was being looked at is a find, and another child goes on with the next seed.
 """
 
 from __future__ import annotations
@@ -84,20 +84,16 @@ def _differentiable() -> tuple[str, ...]:
     return tuple(name for name in ops() if name not in without)
 
 
-_texts: dict[tuple[int, int], str] = {}
-
-
+@cache
 def _corpus(first: int, number: int) -> str:
     """A program of the corpus of the seeds from `first`: a random one, a sample as it is, or one of them at a lower level."""
-    if (first, number) not in _texts:
-        if number % 4 == 3:
-            _texts[first, number] = _lowered(_corpus(first, number - 1 - number % 8 // 4), ("structured", "buffers", "loops")[number % 3])
-        elif number % 2:
-            rows = templates_of(ops()[(first // 1000 * 37 + number * 7919) % len(ops())])
-            _texts[first, number] = print_module(rows[(first // 1000 + number) % len(rows)].module) if rows else ""
-        if not _texts.get((first, number)):
-            _texts[first, number] = random_program(first + number, steps=3)
-    return _texts[first, number]
+    text = ""
+    if number % 4 == 3:
+        text = _lowered(_corpus(first, number - 1 - number % 8 // 4), ("structured", "buffers", "loops")[number % 3])
+    elif number % 2:
+        rows = templates_of(ops()[(first // 1000 * 37 + number * 7919) % len(ops())])
+        text = print_module(rows[(first // 1000 + number) % len(rows)].module) if rows else ""
+    return text or random_program(first + number, steps=3)
 
 
 def _lowered(text: str, stage: str) -> str:

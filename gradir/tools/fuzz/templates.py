@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gradir.dialects import nd
 from gradir.dialects.facets import samples_of
-from gradir.dialects.types import Dim, shape_of
+from gradir.dialects.types import Dim, element_type, shape_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
 from gradir.ir.diagnostics import Engine
@@ -31,6 +31,8 @@ SIZES = (0, 1, 2, 3, 5, 7, 8, 17)
 """Sizes that random programs have: none, one, primes, a register and one more."""
 
 FLOATS: tuple[Attribute, ...] = (f32, f64, f16, bf16)
+INTEGERS: tuple[Attribute, ...] = (*(element_type(np.dtype(f"{sign}int{width}")) for sign in ("", "u") for width in (8, 16, 32, 64)), i1)
+"""Element types of programs."""
 
 LARGEST = 4096
 """Elements of a value at most: every program runs in the evaluator several times."""
@@ -185,12 +187,3 @@ def _other_elements(rng: np.random.Generator, kinds: Sequence[Attribute]) -> dic
         elif isinstance(element, IntegerType):
             found[element] = INTEGERS[int(rng.integers(len(INTEGERS)))]
     return found
-
-
-def _integers() -> tuple[Attribute, ...]:
-    from gradir.dialects.types import element_type
-
-    return (*(element_type(np.dtype(f"{sign}int{width}")) for sign in ("", "u") for width in (8, 16, 32, 64)), i1)
-
-
-INTEGERS: tuple[Attribute, ...] = _integers()

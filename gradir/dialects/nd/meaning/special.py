@@ -132,6 +132,7 @@ def zeta64(s: Array, q: Array) -> Array:
 
 
 def polygamma64(n: Array, x: Array) -> Array:
+    """psi_n(x) = (-1)^(n + 1) n! zeta(n + 1, x); digamma and trigamma for n = 0 and 1, NaN for other n than whole ones from 0."""
     sign = np.where(np.floor(n / 2) * 2 == n, -1.0, 1.0)
     value = sign * np.exp(lgamma64(n + 1)) * zeta64(n + 1, x)
     value = np.where(n == 0, digamma64(x), np.where(n == 1, trigamma64(x), value))

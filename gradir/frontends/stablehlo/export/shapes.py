@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradir.dialects import nd
+from gradir.dialects.nd.shape import TO_END
 from gradir.dialects.types import element_of, is_bool, rank_of, static_shape, tensor
 from gradir.frontends.stablehlo.conversion import UnsupportedError
 from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, i64s, kind_of, list_text, type_text
@@ -47,8 +50,8 @@ def broadcast(w: Writer, op: nd.BroadcastOp, operands: Values) -> Values:
 
 
 def slice_op(w: Writer, op: nd.SliceOp, operands: Values) -> Values:
-    """`operand[start:limit:stride]`; limit -1 is the size."""
-    limits = [size if limit == -1 else limit for limit, size in zip(op.numbers("limit"), operands[0].shape)]
+    """`operand[start:limit:stride]`; a limit `TO_END` is the size."""
+    limits = [size if limit == TO_END else limit for limit, size in zip(op.numbers("limit"), operands[0].shape)]
     return [w.slice(operands[0], op.numbers("start"), limits, op.numbers("stride"))]
 
 
@@ -70,7 +73,7 @@ def reverse(w: Writer, op: nd.ReverseOp, operands: Values) -> Values:
     return [w.one("stablehlo.reverse", operands, operands[0].type, f"dimensions = {i64s(op.numbers('dims'))}")]
 
 
-def extract(w: Writer, op: object, operands: Values) -> Values:
+def extract(w: Writer, op: Any, operands: Values) -> Values:
     """`tensor.extract`: one element, as a tensor of rank 0."""
     source, *at = operands
     if not at:
@@ -80,9 +83,9 @@ def extract(w: Writer, op: object, operands: Values) -> Values:
     return [w.reshape(found, ())]
 
 
-def from_elements(w: Writer, op: object, operands: Values) -> Values:
+def from_elements(w: Writer, op: Any, operands: Values) -> Values:
     """`tensor.from_elements`: scalars in row-major order."""
-    kind = kind_of(op.results[0].type)  # pyright: ignore[reportAttributeAccessIssue]  an op
+    kind = kind_of(op.results[0].type)
     rows = [w.reshape(value, (1,)) for value in operands] if rank_of(kind) else [w.reshape(operands[0], ())]
     if len(rows) > 1:
         rows = [w.one("stablehlo.concatenate", rows, tensor(element_of(kind), [len(rows)]), "dimension = 0 : i64")]

@@ -58,13 +58,7 @@ def drop_arguments(module: ModuleOp, choose: Choose) -> None:
             block = function.body.blocks[0] if function.body.blocks else None
             if (block is not None and block.args[k].uses) or not choose():
                 continue
-            if block is not None:
-                block.erase_arg(block.args[k])
-            for call in calls:
-                call.operands = _without(call.operands, k)
-            kind = function.function_type
-            function.properties["function_type"] = FunctionType.from_lists(_without(kind.inputs.data, k), list(kind.outputs.data))
-            _drop_attribute(function, "arg_attrs", k)
+            _drop_argument(function, calls, k)
 
 
 def arguments_to_constants(module: ModuleOp, choose: Choose) -> None:
@@ -80,12 +74,7 @@ def arguments_to_constants(module: ModuleOp, choose: Choose) -> None:
                     continue
                 block.insert_op_before(value, block.first_op)
                 block.args[k].replace_all_uses_with(value.results[0])
-            block.erase_arg(block.args[k])
-            for call in calls:
-                call.operands = _without(call.operands, k)
-            kind = function.function_type
-            function.properties["function_type"] = FunctionType.from_lists(_without(kind.inputs.data, k), list(kind.outputs.data))
-            _drop_attribute(function, "arg_attrs", k)
+            _drop_argument(function, calls, k)
 
 
 def references(module: ModuleOp) -> set[str]:
@@ -117,6 +106,17 @@ def _with_calls(module: ModuleOp) -> Iterator[tuple[FuncOp, list[CallOp]]]:
     for name, function in _functions(module).items():
         if name not in others:
             yield function, calls.get(name, [])
+
+
+def _drop_argument(function: FuncOp, calls: Sequence[CallOp], k: int) -> None:
+    """Argument `k`, which nothing uses, from the function, its type, its attributes and every call."""
+    for block in list(function.body.blocks)[:1]:
+        block.erase_arg(block.args[k])
+    for call in calls:
+        call.operands = _without(call.operands, k)
+    kind = function.function_type
+    function.properties["function_type"] = FunctionType.from_lists(_without(kind.inputs.data, k), list(kind.outputs.data))
+    _drop_attribute(function, "arg_attrs", k)
 
 
 def _drop_call_result(call: CallOp, k: int) -> CallOp:
