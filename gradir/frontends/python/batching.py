@@ -13,14 +13,17 @@ from gradir.dialects import ad
 from gradir.dialects.types import element_of, shape_of, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.creation import zeros_like
+from gradir.frontends.python.eager import evaluated_in_trace
 from gradir.frontends.python.functions import trace_function
+from gradir.frontends.python.jit import jit
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import LEAF, Structure, flatten, unflatten
 from gradir.frontends.python.rearrange import eye, moveaxis
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
-from gradir.frontends.python.transforms import jvp, vjp
+from gradir.frontends.python.transforms import grad, jvp, vjp
 
 Axes = Any
 """An axis, None (the same for all), or a tuple of these, one per argument."""
@@ -37,19 +40,21 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) ->
     @functools.wraps(function, updated=())
     def wrapped(*args: Any) -> Any:
         if not tracing():
-            if eager_mode():
-                from gradir.frontends.python.eager import evaluated_in_trace
-
-                return evaluated_in_trace(wrapped, args)
-            return _compiled(wrapped)(*args)
+            return _outside(wrapped, args)
         return _traced(function, in_axes, out_axes, args)
 
     return wrapped
 
 
-def _compiled(wrapped: Any) -> Callable[..., Any]:
-    from gradir.frontends.python.jit import jit
+def _outside(wrapped: Any, args: tuple[Any, ...]) -> Any:
+    """A call outside of any trace: evaluated under `eager`, else compiled."""
+    if eager_mode():
+        return evaluated_in_trace(wrapped, args)
+    return _compiled(wrapped)(*args)
 
+
+def _compiled(wrapped: Any) -> Callable[..., Any]:
+    """`wrapped` as a program, kept with it."""
     found = wrapped.__dict__.get("_compiled")
     if found is None:
         inside = functools.wraps(wrapped, updated=())(lambda *args: wrapped(*args))
@@ -143,7 +148,7 @@ def jacrev(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
                 raise user_error("jacrev: a result has no derivative", code="GR109", op="ad.vjp", expected="floats", found=str(y.type))
 
             def row(weights: Any, k: int = k, y: Array = y) -> Any:
-                cotangents = [reshape(weights, y.shape) if j == k else as_array(z) * 0 for j, z in enumerate(results)]
+                cotangents = [reshape(weights, y.shape) if j == k else zeros_like(z) for j, z in enumerate(results)]
                 return pullback(unflatten(structure, cotangents))[0]
 
             rows = vmap(row)(eye(_count(y), dtype=y.dtype))
@@ -155,17 +160,7 @@ def jacrev(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
 
 def hessian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
     """The matrix of second derivatives of a scalar function by its argument `argnum` (one array): forward over reverse."""
-    from gradir.frontends.python.transforms import grad
-
     return jacfwd(grad(function, argnum), argnum)
-
-
-def _outside(wrapped: Any, args: tuple[Any, ...]) -> Any:
-    if eager_mode():
-        from gradir.frontends.python.eager import evaluated_in_trace
-
-        return evaluated_in_trace(wrapped, args)
-    return _compiled(wrapped)(*args)
 
 
 def _by(function: Callable[..., Any], args: tuple[Any, ...], argnum: int) -> Callable[[Any], Any]:

@@ -6,7 +6,7 @@ A body sees arrays of the enclosing function directly; what it returns must keep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,23 +113,13 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     if not tracing() or (STATE.function is not None and STATE.function.recording):
         return true_fn(*operands) if _truth("cond: the predicate", "scf.if", pred) else false_fn(*operands)
     test = _condition("cond: the predicate", "scf.if", pred)
-    function, builder = current()
-    builder.loc = python_location()
+    _, builder = current()
+    builder.loc = at = python_location()
     flag = builder(upstream_tensor.ExtractOp, [ssa(test)], [i1])
-    at = builder.loc
-    branches: list[tuple[Block, list[Array], Structure]] = []
-    for branch in (true_fn, false_fn):
-        block = Block()
-        with into(function, block):
-            outputs, structure = _arrays(branch(*operands))
-            if branches:
-                outputs = _check("cond", "false_fn", (outputs, structure), [x.type for x in branches[0][1]], branches[0][2])
-            current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
-        branches.append((block, outputs, structure))
+    regions, kinds, structure = _regions("cond", {"true_fn": true_fn, "false_fn": false_fn}, operands)
     builder.loc = at
-    kinds = [x.type for x in branches[0][1]]
-    new = builder.op(scf.IfOp, [flag], kinds, regions=[Region(b) for b, _, _ in branches])
-    return unflatten(branches[0][2], _wrap(new.results))
+    new = builder.op(scf.IfOp, [flag], kinds, regions=regions)
+    return unflatten(structure, _wrap(new.results))
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -147,21 +137,33 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if index.dtype.kind == "u" and last <= np.iinfo(index.dtype).max:
         index = minimum(index, last)
     chosen = builder(arith.MaxSIOp, [_to_index(index), _index(0)], [INDEX])
-    made: list[tuple[Block, list[Array], Structure]] = []
-    for number, branch in enumerate(branches):
+    regions, kinds, structure = _regions("switch", {f"branch {k}": branch for k, branch in enumerate(branches)}, operands)
+    builder.loc = at
+    *listed, default = regions  # what is too large takes the last branch
+    cases = {"cases": DenseArrayBase.from_list(i64, list(range(last)))}
+    new = builder.op(scf.IndexSwitchOp, [chosen], kinds, cases, regions=[default, *listed])
+    return unflatten(structure, _wrap(new.results))
+
+
+def _regions(
+    name: str, branches: Mapping[str, Callable[..., Any]], operands: tuple[Any, ...]
+) -> tuple[list[Region], list[TensorType], Structure]:
+    """The branches, by what messages call them, as regions; the types and the structure of what the first one returns, and so all."""
+    function, _ = current()
+    regions: list[Region] = []
+    kinds: list[TensorType] = []
+    wanted: Structure | None = None
+    for what, branch in branches.items():
         block = Block()
         with into(function, block):
             outputs, structure = _arrays(branch(*operands))
-            if made:
-                outputs = _check("switch", f"branch {number}", (outputs, structure), [x.type for x in made[0][1]], made[0][2])
+            if wanted is None:
+                kinds, wanted = [x.type for x in outputs], structure
+            outputs = _check(name, what, (outputs, structure), kinds, wanted)
             current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
-        made.append((block, outputs, structure))
-    builder.loc = at
-    kinds = [x.type for x in made[0][1]]
-    *listed, default = (Region(block) for block, _, _ in made)  # what is too large takes the last branch
-    cases = {"cases": DenseArrayBase.from_list(i64, list(range(last)))}
-    new = builder.op(scf.IndexSwitchOp, [chosen], kinds, cases, regions=[default, *listed])
-    return unflatten(made[0][2], _wrap(new.results))
+        regions.append(Region(block))
+    assert wanted is not None, "there is a branch"
+    return regions, kinds, wanted
 
 
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:

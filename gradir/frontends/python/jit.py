@@ -286,8 +286,7 @@ def _signature(x: Any) -> Any:
         return x.shape, x.dtype
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
         return type(x)
-    kind = _placeholder(x).type
-    return kind
+    return _placeholder(x).type
 
 
 def _placeholder(x: Any) -> Array:
@@ -323,10 +322,10 @@ def jit(
     Arguments and results are nested containers of arrays (see `pytrees`); numbers are rank-0 arrays (float: f32, int: i32).
     `target`: host, or the name of a `#target`. `threads`: how many may work (0: all). `cache`: True, False or a directory.
     `static` names arguments, or their positions, whose values (hashable) select the program instead. `dynamic={"x": ("b", 64)}` names
-    sizes (names or `Dim`s) that only a call knows: one program serves them all. `optimize`: 2
-    everything, 1 no fusion, 0 neither fusion nor simplification (for finding out where a result comes from). `fastmath="fast"` allows to
-    reassociate float arithmetic and to take no care of NaN and infinity. `check_nan=True` runs op by op, slowly, and raises GradirError
-    RT040 at the first op that makes NaN or infinity of finite operands. Also usable as `@jit(...)`.
+    sizes (names or `Dim`s) that only a call knows: one program serves them all. `optimize`: 2 everything, 1 no fusion, 0 neither fusion
+    nor simplification (for finding out where a result comes from). `fastmath="fast"` allows to reassociate float arithmetic and to take
+    no care of NaN and infinity. `check_nan=True` runs op by op, slowly, and raises GradirError RT040 at the first op that makes NaN or
+    infinity of finite operands. Also usable as `@jit(...)`.
     """
     if function is None:
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
@@ -353,8 +352,12 @@ def compile(
     """
     if isinstance(function, ModuleOp):
         if args or kwargs or keep_ir:
+            given = [*(["arguments"] if args or kwargs else []), *(["keep_ir"] if keep_ir else [])]
             raise user_error(
-                "compile takes no arguments for a module: its functions have types", code="GR104", expected="no arguments, no keep_ir"
+                "compile takes no arguments for a module: its functions have types",
+                code="GR104",
+                expected="no arguments, no keep_ir",
+                found=" and ".join(given),
             )
         return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
     jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache, optimize), frozenset())
