@@ -57,9 +57,7 @@ def page(outcomes: Sequence[Outcome], disagrees: Iterable[str] = ()) -> str:
         "",
         "## What is not supported",
         "",
-        "| reason | cases |",
-        "|---|---:|",
-        *(f"| {_cell(reason)} | {n} |" for reason, n in _reasons(outcomes)),
+        *_unsupported(outcomes),
         "",
         "## What fails",
         "",
@@ -77,6 +75,11 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 def _reasons(outcomes: Sequence[Outcome]) -> list[tuple[str, int]]:
     counts = Counter(o.reason for o in outcomes if o.reference == "unsupported")
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _unsupported(outcomes: Sequence[Outcome]) -> list[str]:
+    reasons = [f"| {_cell(reason)} | {n} |" for reason, n in _reasons(outcomes)]
+    return ["| reason | cases |", "|---|---:|", *reasons] if reasons else ["Nothing: every case imports."]
 
 
 def _failures(outcomes: Sequence[Outcome], known: set[str]) -> list[str]:
