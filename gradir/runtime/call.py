@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -232,8 +233,18 @@ def _python_function(name: str, result: Any, *arguments: Any) -> Callable[..., A
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
+_lock = threading.Lock()
+
+
 @cache
 def _method() -> _MethodDef:
+    """The one definition that all builtins point to, for ever; made by the first caller, for whom others wait."""
+    with _lock:
+        return _make_method()
+
+
+@cache
+def _make_method() -> _MethodDef:
     return _MethodDef(b"gradir_call", native().address("gradir.call"), METH_FASTCALL, None)
 
 

@@ -87,6 +87,16 @@ def test_a_message_is_needed() -> None:
         gd.assert_(True, "")
 
 
+@pytest.mark.parametrize(
+    "use", [lambda x: gd.assert_(x > 0, 3), lambda x: gd.print(x, "{}"), lambda x: gd.print(3)], ids=["assert_", "print", "number"]
+)
+def test_what_is_no_text_is_refused(use) -> None:
+    for call in (use, gd.jit(lambda x: (use(x), x)[1])):
+        with pytest.raises(gd.GradirError, match="needs a") as caught:
+            call(np.float32(1))
+        assert caught.value.code == "GR011" and caught.value.expected == "a text"
+
+
 def test_barrier_is_the_identity_with_an_identity_derivative() -> None:
     def f(x, y):
         a, b = gd.optimization_barrier((x * 2, y))

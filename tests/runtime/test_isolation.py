@@ -55,6 +55,21 @@ def test_first_use_by_several_threads_makes_one_library():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_first_calls_by_several_threads_share_what_points_into_it():
+    """A builtin points to the definition of its method for ever: one that a second thread replaced was freed, and the next call crashed."""
+    code = (
+        "import threading, time; from gradir.runtime import call\n"
+        "real, found, start = call.native, [], threading.Barrier(4)\n"
+        "call.native = lambda: (time.sleep(0.05), real())[1]\n"
+        "def use(): start.wait(); found.append(call._method())\n"
+        "threads = [threading.Thread(target=use) for _ in range(4)]\n"
+        "for t in threads: t.start()\n"
+        "for t in threads: t.join()\n"
+        "assert len(found) == 4 and len(set(map(id, found))) == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_abi_is_the_emitters():
     shared = {name: value for name, value in vars(emitted).items() if name.isupper() and hasattr(abi, name)}
     assert len(shared) >= 10

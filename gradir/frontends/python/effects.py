@@ -21,8 +21,7 @@ def assert_(condition: Any, message: str) -> None:
 
     Never removed, checked in order with other effects; in a loop in every iteration, once under a derivative.
     """
-    if not message:
-        raise user_error("an assertion needs a message", code="GR011", op="nd.assert", expected="a message", found='""')
+    _text("an assertion needs a message", message, "nd.assert")
     test = as_array(condition, np.dtype(np.bool_))
     if test.ndim:
         test = all_of(test)
@@ -49,6 +48,7 @@ def print(template: str, *values: Any) -> None:
 
     Lines come in the order of the program, in a loop in every iteration, once under a derivative. `gradir.set_print_sink` redirects them.
     """
+    _text("print needs a format", template, "nd.print")
     try:
         count = placeholders(template)
     except ValueError as error:
@@ -65,6 +65,12 @@ def print(template: str, *values: Any) -> None:
     _, builder = current()
     builder.loc = python_location()
     builder.op(nd.PrintOp, [ssa(x) for x in arrays], [], {"format": StringAttr(template)})
+
+
+def _text(problem: str, value: object, op: str) -> None:
+    """GradirError GR011 unless it is a text; an assertion must have one that says something."""
+    if not isinstance(value, str) or (op == "nd.assert" and not value):
+        raise user_error(problem, code="GR011", op=op, expected="a text", found=repr(value)[:80])
 
 
 def optimization_barrier(tree: Any) -> Any:
