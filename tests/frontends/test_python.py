@@ -249,9 +249,37 @@ def test_loops_keep_their_state() -> None:
     error = raised(lambda x: gd.fori_loop(0, 3, lambda i, s: gd.sum(s), x), A)
     assert error.code == "GR107" and "tensor<2x3x4xf32>" in error.expected
     assert not error.hint
-    assert "np.sqrt(2), are float64" in raised(lambda x: gd.fori_loop(0, 3, lambda i, s: s * np.sqrt(2), x), A).hint
+    assert "write float(np.sqrt(2))" in raised(lambda x: gd.fori_loop(0, 3, lambda i, s: s * np.sqrt(2), x), A).hint
     assert raised(lambda x: gd.cond(x[0] > 0, lambda: x, lambda: (x, x)), np.ones(2, "f")).code == "GR107"
     assert raised(lambda x: gd.while_loop(lambda s: s > 0, lambda s: s, x), A).code == "GR106"
+
+
+def discounted(x: Any, length: int | None = None) -> Any:
+    """Sums of what follows, each step counting half, and the position that each was made at."""
+    step = lambda c, v: ((c[0] * 0.5 + v, c[1] + 1), (c[0] * 0.5 + v, c[1]))
+    return gd.scan(step, (gd.zeros(x.shape[1:]), 0), x, length, reverse=True)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_scan_from_the_end(n: int) -> None:
+    x = np.arange(3.0 * n, dtype=np.float32).reshape(n, 3)
+    expected = np.zeros((n + 1, 3), np.float32)
+    for k in reversed(range(n)):
+        expected[k] = expected[k + 1] * 0.5 + x[k]
+    run = gd.jit(discounted, dynamic={"x": ("n", 3)}, cache=False)
+    for (last, count), (sums, places) in (run(x), gd.jit(discounted, cache=False)(x)):
+        np.testing.assert_array_equal(last, expected[0])
+        np.testing.assert_array_equal(sums, expected[:-1])
+        assert int(count) == n and np.asarray(places).tolist() == [*range(n)][::-1]
+    loss = lambda x: gd.sum(discounted(x)[1][0])
+    slope = gd.jit(gd.grad(loss), cache=False)(x)
+    np.testing.assert_allclose(slope, np.repeat(2 - 0.5 ** np.arange(n), 3).reshape(n, 3), rtol=1e-6)
+    if n:
+        with gd.eager():
+            (last, _), (sums, places) = discounted(gd.asarray(x))
+        np.testing.assert_array_equal(np.asarray(last), expected[0])
+        np.testing.assert_array_equal(np.asarray(sums), expected[:-1])
+        assert np.asarray(places).tolist() == [*range(n)][::-1]
 
 
 def test_conditions_are_scalars_in_eager_mode_too() -> None:
@@ -290,6 +318,9 @@ def test_an_array_that_escaped() -> None:
     kept: list[Any] = []
     gd.jit(lambda x: kept.append(gd.exp(x)) or x).lower(A)
     assert raised(lambda x: x + kept[0], A).code == "GR110"
+    with pytest.raises(GradirError, match="return it from the traced function"):
+        kept[0] + 1
+    assert "gradir.dynamic_slice" in raised(lambda x, k: x[k : k + 1], A, np.int32(0)).hint
 
 
 def test_packing_takes_one_structure_only() -> None:

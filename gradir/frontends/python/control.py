@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i1, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.dialects import nd
@@ -27,7 +27,6 @@ from gradir.frontends.python.sizes import size, whole
 from gradir.frontends.python.trace import STATE, current, into, python_location, ssa, tracing, user_error
 
 INDEX = IndexType()
-_TYPES_DIFFER = "convert with astype; numpy's own numbers, such as np.sqrt(2), are float64, while float(np.sqrt(2)) takes the array's type"
 
 
 def _index(n: Any) -> SSAValue:
@@ -82,10 +81,18 @@ def _check(name: str, what: str, given: tuple[list[Array], Structure], wanted: S
                 op=name,
                 expected=str(kind),
                 found=str(leaf.type),
-                hint=_TYPES_DIFFER if isinstance(kind, TensorType) and leaf.type.get_shape() == kind.get_shape() else "",
+                hint=_hint(leaf.type, kind),
             )
         out.append(leaf)
     return out
+
+
+def _hint(found: TensorType, wanted: Attribute) -> str:
+    """What to do about another element type."""
+    if not isinstance(wanted, TensorType) or found.get_shape() != wanted.get_shape():
+        return ""
+    hint = "convert with astype, or start with an array of the type that the body gives"
+    return f"{hint}; numpy's numbers, such as np.sqrt(2), are float64: write float(np.sqrt(2))" if found.element_type == f64 else hint
 
 
 def _condition(what: str, op: str, value: Any) -> Array:
@@ -217,8 +224,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return unflatten(structure, _wrap(new.results))
 
 
-def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None) -> tuple[Any, Any]:
-    """carry, y = f(carry, x) over the leading dimension of `xs`; returns the last carry and the stacked ys"""
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
+) -> tuple[Any, Any]:
+    """carry, y = f(carry, x) over the leading dimension of `xs`, with `reverse` from its end; returns the last carry and the stacked ys"""
     inputs, in_structure = _arrays(xs)
     sizes = {x.shape[0] if x.ndim else None for x in inputs}
     if None in sizes or len(sizes | ({length} if length is not None else set())) != 1:
@@ -229,13 +238,14 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
     function = STATE.function
     if function is None or function.recording:
         carry, ys = init, []
-        for k in range(trips):
+        for k in reversed(range(trips)) if reverse else range(trips):
             carry, y = f(carry, unflatten(in_structure, [x[k] for x in inputs]))
             ys.append(y)
+        ys = ys[::-1] if reverse else ys
         leaves = [flatten(y)[0] for y in ys]
         structure = flatten(ys[0])[1] if ys else in_structure
         return carry, unflatten(structure, [stack([row[k] for row in leaves]) for k in range(len(leaves[0]))]) if ys else None
-    return _traced_scan(f, init, inputs, in_structure, trips)
+    return _traced_scan(f, init, inputs, in_structure, trips, reverse)
 
 
 def _is_pair(result: Any) -> bool:
@@ -243,12 +253,13 @@ def _is_pair(result: Any) -> bool:
 
 
 def _traced_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: Any
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: Any, reverse: bool
 ) -> tuple[Any, Any]:
     function, builder = current()
     carried, structure = _arrays(init)
     builder.loc = at = python_location()
     bounds = [_index(0), _index(trips), _index(1)]
+    last = builder(arith.SubiOp, [bounds[1], bounds[2]], [INDEX]) if reverse else None
     start = [ssa(x) for x in carried]
     rows = [ssa(x) for x in inputs]
     kinds: list[TensorType] = [x.type for x in carried]
@@ -256,7 +267,7 @@ def _traced_scan(
     with into(function, block):
         inner = current()[1]
         inner.loc = at
-        step = block.args[0]
+        step = block.args[0] if last is None else inner(arith.SubiOp, [last, block.args[0]], [INDEX])
         sliced = [
             inner(nd.IndexAtOp, [v, step], [tensor(x.type.element_type, shape_of(x.type)[1:])], {"dim": IntegerAttr(0, i64)})
             for v, x in zip(rows, inputs)

@@ -176,7 +176,9 @@ def unknown_value(x: Array, what: str) -> Exception:
         code="GR111",
         expected="Python control flow on shapes, dtypes and constants only",
         found=f"an array of type {x.type}",
-        hint="use gradir.cond or gradir.where for a branch, gradir.fori_loop, gradir.while_loop or gradir.scan for a loop, "
+        hint="use gradir.dynamic_slice for a window of static size at a run-time place, gradir.fori_loop for a loop"
+        if what == "use as a Python index"
+        else "use gradir.cond or gradir.where for a branch, gradir.fori_loop, gradir.while_loop or gradir.scan for a loop, "
         "or run the function under `with gradir.eager():`",
     )
 

@@ -157,7 +157,12 @@ def ssa(array: Array) -> SSAValue:
     if _encloses(array.function, function):
         return function.capture(array)
     del builder
-    raise user_error(
+    raise _finished(array)
+
+
+def _finished(array: Array) -> GradirError:
+    """The error for an array that outlived the function in which it was traced."""
+    return user_error(
         "an array of a finished trace was used",
         code="GR110",
         expected="values of the function being traced",
@@ -213,6 +218,9 @@ def evaluate(
     regions: Sequence[Region] = (),
 ) -> list[np.ndarray[Any, Any]]:
     """The op's own meaning on concrete values."""
+    for x in operands:
+        if x.concrete is None:
+            raise _finished(x)
     block = Block(arg_types=[x.type for x in operands])
     op: Any = kind.create(operands=list(block.args), result_types=results, properties=properties, regions=regions)
     try:
