@@ -282,6 +282,15 @@ def test_scan_from_the_end(n: int) -> None:
         assert np.asarray(places).tolist() == [*range(n)][::-1]
 
 
+def test_only_modules_are_evaluated() -> None:
+    for compiled in (lambda: gd.jit(gd.tanh, target="reference"), lambda: gd.compile(gd.tanh, A, target="cuda:emulated")):
+        with pytest.raises(GradirError, match="take its module") as caught:
+            compiled()
+        assert (caught.value.part, caught.value.code) == ("operator", "OP041")
+    module = gd.jit(gd.tanh).lower(A)
+    np.testing.assert_allclose(gd.compile(module, target="reference")["tanh"](A), np.tanh(A), rtol=1e-6)
+
+
 def test_conditions_are_scalars_in_eager_mode_too() -> None:
     """They were errors of numpy."""
     for f in (

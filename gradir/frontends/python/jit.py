@@ -28,7 +28,7 @@ from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.functions import argument_names, call, trace_function
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.packing import Pack, Unpack, packer, unpacker
-from gradir.frontends.python.program import compile_program
+from gradir.frontends.python.program import EVALUATED, compile_program
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing, user_error
 from gradir.ir.text import print_module
@@ -331,7 +331,22 @@ def jit(
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
         options["check_nan"] = check_nan
         return functools.partial(jit, target=target, threads=threads, **options)
-    return Jitted(function, Options(target, threads, cache, optimize, fastmath, check_nan), frozenset(static), dynamic)
+    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan)
+    return Jitted(function, choices, frozenset(static), dynamic)
+
+
+def _machine(target: str) -> str:
+    """`target`, unless it names an evaluator: these take modules."""
+    if target in EVALUATED:
+        raise user_error(
+            f"a function is compiled for a machine, not for '{target}'",
+            part="operator",
+            code="OP041",
+            expected="host, cpu, cpu:NAME, cuda:NAME",
+            found=target,
+            hint=f"take its module, gradir.compile(gradir.jit(f).lower(*args), target='{target}'), or `with gradir.eager():`",
+        )
+    return target
 
 
 def compile(
@@ -360,7 +375,9 @@ def compile(
                 found=" and ".join(given),
             )
         return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
-    jitted = function if isinstance(function, Jitted) else Jitted(function, Options(target, threads, cache, optimize), frozenset())
+    jitted = (
+        function if isinstance(function, Jitted) else Jitted(function, Options(_machine(target), threads, cache, optimize), frozenset())
+    )
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
 
 
