@@ -41,6 +41,8 @@ SAME_AS_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
     "triu": lambda g, a: g.triu(a),
     "triu below": lambda g, a: g.triu(a, -1),
     "trace": lambda g, a: g.trace(a[0]),
+    "trace of first dimensions": lambda g, a: g.trace(a),
+    "trace above": lambda g, a: g.trace(a, 2, 1, 2),
     "diagonal": lambda g, a: g.diagonal(a),
     "diagonal above": lambda g, a: g.diagonal(a, 2, 1, 2),
     "diagonal below": lambda g, a: g.diagonal(a, -1, 2, 1),

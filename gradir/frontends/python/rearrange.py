@@ -132,12 +132,14 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = np.float32) -> Ar
     return astype(equal(add(iota(shape, 0), whole("a diagonal", k)), iota(shape, 1)), dtype)
 
 
-def trace(x: Any) -> Array:
-    """Sum of the diagonal of the last two dimensions"""
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """Sum of the elements `x[.., i, .., i + offset, ..]` of two dimensions"""
     x = as_array(x)
     if x.ndim < 2:
         raise user_error("trace of fewer than two dimensions", code="GR104", expected="rank >= 2", found=f"shape {x.shape}")
-    return sum(where(equal(iota(x.shape, x.ndim - 2), iota(x.shape, x.ndim - 1)), x, zeros_like(x)), (-2, -1))
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
+    row = add(iota(x.shape, x.ndim - 2), whole("a diagonal", offset))
+    return sum(where(equal(row, iota(x.shape, x.ndim - 1)), x, zeros_like(x)), (-2, -1))
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
