@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from gradir.errors import GradirError
-from gradir.runtime.dtypes import NUMPY_NAMES, dtype_name, numpy_dtype
+from gradir.runtime.dtypes import ML_NAMES, NUMPY_NAMES, dtype_name, numpy_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SHOWN = 1000
 """A result with more elements shows its first and last ones only."""
 
-_SPEC = re.compile(r"((?:\d+x)*)([a-z]+\d*|complex<f\d+>)=(.+)", re.S)
+_SPEC = re.compile(r"((?:\d+x)*)([a-z]+\d*\w*|complex<f\d+>)=(.+)", re.S)
 _NAMES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, "true": True, "false": False}
 
 
@@ -31,8 +31,8 @@ def read_array(text: str) -> Array:
     if text.startswith("@"):
         return _load(text[1:])
     match = _SPEC.fullmatch(text.strip())
-    if match is None or (match[2] != "bf16" and match[2] not in NUMPY_NAMES):
-        raise _error(text, "SHAPExTYPE=VALUE with a type of " + ", ".join(("bf16", *NUMPY_NAMES)))
+    if match is None or match[2] not in (*ML_NAMES, *NUMPY_NAMES):
+        raise _error(text, "SHAPExTYPE=VALUE with a type of " + ", ".join((*ML_NAMES, *NUMPY_NAMES)))
     shape = tuple(int(size) for size in match[1].split("x") if size)
     dtype, value = numpy_dtype(match[2]), match[3].strip()
     if (seeded := re.fullmatch(r"random\((\d+)\)", value)) is not None:
@@ -117,7 +117,7 @@ def _mixed_zeros(flat: Array) -> bool:
     """0.0 == -0.0: whether both occur."""
     if flat.dtype.kind == "c":
         return _mixed_zeros(np.real(flat)) or _mixed_zeros(np.imag(flat))
-    if flat[0] != 0 or not (np.issubdtype(flat.dtype, np.floating) or dtype_name(flat.dtype) == "bf16"):
+    if flat[0] != 0 or not (np.issubdtype(flat.dtype, np.floating) or dtype_name(flat.dtype) in ML_NAMES):
         return False
     signs = np.signbit(flat.astype(np.float64))
     return bool(signs.any() and not signs.all())

@@ -142,3 +142,17 @@ def test_ops_of_other_levels_are_refused(body: str, reason: str) -> None:
     with pytest.raises(GradirError, match=reason) as caught:
         export_text(gd.parse(f"func.func @f() {{\n  {body}\n  return\n}}\n"))
     assert caught.value.code == "GR121"
+
+
+@pytest.mark.parametrize("name", ["<lambda>", 'a "b" c', "1st", "a\\b"])
+def test_names_that_are_no_words_are_quoted(name: str) -> None:
+    """JAX calls the function of a lambda `<lambda>`."""
+    spelled = name.replace("\\", "\\\\").replace('"', '\\"')
+    text = (
+        f'func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n  %y = func.call @"{spelled}"(%x) : (tensor<2xf32>) -> tensor<2xf32>\n'
+        f'  return %y : tensor<2xf32>\n}}\nfunc.func @"{spelled}"(%x: tensor<2xf32>) -> tensor<2xf32> {{\n'
+        "  %y = nd.relu %x : tensor<2xf32>\n  return %y : tensor<2xf32>\n}\n"
+    )
+    back = import_text(export_text(gd.parse(text)))
+    assert back.functions == ("main", name)
+    np.testing.assert_array_equal(run(back, "main", [np.array([-1, 2], np.float32)])[0], [0, 2])

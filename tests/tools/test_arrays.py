@@ -28,6 +28,8 @@ from gradir.tools.arrays import read_array, show_array
         ("2xcomplex<f64>=(0,1)", (2,), np.complex128, 1j),
         ("complex<f64>=2", (), np.complex128, 2),
         ("2xbf16=[1,0.5]", (2,), ml_dtypes.bfloat16, [1, 0.5]),
+        ("2xf8E4M3FN=[1.5,448]", (2,), ml_dtypes.float8_e4m3fn, [1.5, 448]),
+        ("2xf8E5M2=[-0.0,inf]", (2,), ml_dtypes.float8_e5m2, [-0.0, np.inf]),
     ],
 )
 def test_read(text: str, shape: tuple[int, ...], dtype: type, values: object) -> None:
@@ -53,7 +55,7 @@ def test_npy_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("2x3", "SHAPExTYPE=VALUE"),
-        ("2xf33=1", "bf16, f64"),
+        ("2xf33=1", "bf16, f8E4M3FN, f8E5M2, f64"),
         ("2xf32=[1,2,3]", r"values of shape \[2\]"),
         ("2xf32=[1,2", "a nested list"),
         ("2xf32=__import__('os')", "a nested list"),

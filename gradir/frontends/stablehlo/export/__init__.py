@@ -31,6 +31,7 @@ from gradir.frontends.stablehlo.export import (
     windows,
 )
 from gradir.frontends.stablehlo.export.composites import function_text
+from gradir.frontends.stablehlo.export.symbols import symbol_text
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Writer, kind_of, placeholder_type
 from gradir.ir.structure import is_public
 
@@ -69,7 +70,7 @@ def export_text(module: ModuleOp) -> str:
     if writer.missing:
         raise _unsupported(writer.missing)
     name = module.properties.get("sym_name")
-    head = f"module @{name.data} {{" if isinstance(name, StringAttr) else "module {"
+    head = f"module {symbol_text(name.data)} {{" if isinstance(name, StringAttr) else "module {"
     return "\n".join([head, *texts, *writer.functions, "}"]) + "\n"
 
 

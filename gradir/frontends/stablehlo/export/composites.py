@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects import nd
 from gradir.frontends.stablehlo.control import OWN_COMPOSITE
+from gradir.frontends.stablehlo.export.symbols import symbol_text
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Values, Writer, kind_of, list_text, results_text, type_text
 from gradir.ir.builder import Builder
 
@@ -37,7 +38,7 @@ def expands(rule: ExportRule) -> ExportRule:
         inside = f"composite_attributes = {{{attributes}}}, " if attributes else ""
         w.line(
             f'{", ".join(v.name for v in made)} = stablehlo.composite "{name}" {names} '
-            f"{{{inside}decomposition = @{w.decompositions[key]}}} : ({list_text(types)}) -> {results_text(results)}"
+            f"{{{inside}decomposition = {symbol_text(w.decompositions[key])}}} : ({list_text(types)}) -> {results_text(results)}"
         )
         return made
 
@@ -67,7 +68,7 @@ def function_text(name: str, arguments: Values, results: Values, lines: list[str
     outputs = results_text([value.type for value in results])
     names, types = ", ".join(value.name for value in results), list_text(value.type for value in results)
     end = f"    return {names} : {types}" if results else "    return"
-    head = f"  func.func {'private' if private else 'public'} @{name}({listed}) -> {outputs} {{"
+    head = f"  func.func {'private' if private else 'public'} {symbol_text(name)}({listed}) -> {outputs} {{"
     return "\n".join([head, *lines, end, "  }"])
 
 

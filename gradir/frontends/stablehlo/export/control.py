@@ -11,6 +11,7 @@ from gradir.dialects import nd
 from gradir.dialects.types import element_of, ints, is_unsigned
 from gradir.dialects.upstream import arith, scf
 from gradir.frontends.stablehlo.conversion import UnsupportedError
+from gradir.frontends.stablehlo.export.symbols import symbol_text
 from gradir.frontends.stablehlo.export.writer import ExportRule, Value, Values, Writer, kind_of, list_text, results_text
 
 
@@ -69,7 +70,7 @@ def call(w: Writer, op: Any, operands: Values) -> Values:
     made = [Value(w.fresh(), kind) for kind in results]
     names = ", ".join(value.name for value in operands)
     head = f"{', '.join(v.name for v in made)} = " if made else ""
-    w.line(f"{head}func.call @{callee}({names}) : ({list_text(v.type for v in operands)}) -> {results_text(results)}")
+    w.line(f"{head}func.call {symbol_text(callee)}({names}) : ({list_text(v.type for v in operands)}) -> {results_text(results)}")
     return made
 
 
