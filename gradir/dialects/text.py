@@ -4,7 +4,7 @@
 
 A class gives its clauses as data; hand-written once here, this costs less at start-up than one `assembly_format` per class. `TYPES`
 says what stands behind the colon: `all` - one type, which all operands and the result have; `map` - `operand types -> result type`;
-`result` - the result's.
+`several` - `operand types -> result types`.
 """
 
 from __future__ import annotations
@@ -166,6 +166,9 @@ def parse_op(kind: type[Operation], parser: Parser, clauses: Sequence[Clause], t
     else:
         values = resolve(parser, operands, parse_tensors(parser), position)
         parser.parse_punctuation("->")
+        if types == "several":
+            full = fill_defaults(properties, clauses, _rank(values))
+            return kind.create(operands=values, result_types=parse_tensors(parser), properties=full, attributes=attributes)
         result = parse_tensor(parser)
     return finish(kind, values, result, properties, attributes, clauses)
 
@@ -190,10 +193,10 @@ def print_op(op: Operation, printer: Printer, clauses: Sequence[Clause], types: 
     print_clauses(op, printer, clauses, _rank(op.operands))
     printer.print_op_attributes(op.attributes)
     printer.print_string(" : ")
-    if types == "map":
+    if types != "all":
         printer.print_list([operand.type for operand in op.operands], printer.print_attribute)
         printer.print_string(" -> ")
-    printer.print_attribute(op.results[0].type)
+    printer.print_list([result.type for result in op.results[: None if types == "several" else 1]], printer.print_attribute)
 
 
 def _rank(values: Sequence[SSAValue]) -> int:

@@ -112,6 +112,11 @@ def element_of(value: SSAValue | Attribute) -> Attribute:
     return cast("TensorType[Any]", kind).element_type
 
 
+def with_size(shape: Shape, dim: int, size: Dim) -> Shape:
+    """`shape` with another size of dimension `dim`."""
+    return (*shape[:dim], size, *shape[dim + 1 :])
+
+
 def rank_of(value: SSAValue | Attribute) -> int:
     """Number of dimensions of a tensor value or type."""
     return len(shape_of(value))

@@ -17,7 +17,7 @@ CASES = [pytest.param(op, sample, id=f"{op.name}: {sample.name}") for op in nd.N
 
 
 def run(module: Operation, inputs: tuple[np.ndarray[Any, Any], ...]) -> list[np.ndarray[Any, Any]] | None:
-    """The results of a straight line of nd ops; None when another dialect takes part."""
+    """The results of a straight line of nd ops on tensors; None when another dialect or an index takes part."""
     function = next(op for op in module.walk() if op.name == "func.func")
     values = dict(zip(function.body.block.args, inputs, strict=True))
     for op in function.body.block.ops:
@@ -25,7 +25,7 @@ def run(module: Operation, inputs: tuple[np.ndarray[Any, Any], ...]) -> list[np.
             return [values[v] for v in op.operands]
         if op.name.startswith("nd.") and not op.results:
             continue
-        if not op.name.startswith("nd.") or op.name == "nd.symbol":
+        if not op.name.startswith("nd.") or op.name in ("nd.symbol", "nd.dim"):
             return None
         found = op.evaluate(*(values[v] for v in op.operands))
         values.update(zip(op.results, found if isinstance(found, tuple) else (found,), strict=True))

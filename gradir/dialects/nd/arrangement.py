@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_result_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from gradir.dialects.nd.base import I64, I64_ARRAY, TENSOR, emit, new
 from gradir.dialects.nd.checks import check_at_least, check_dims, check_element, check_length, check_same_element, check_shape
@@ -20,8 +18,8 @@ from gradir.dialects.nd.elementwise import ConvertOp
 from gradir.dialects.nd.expansion import Expansion
 from gradir.dialects.nd.regions import create
 from gradir.dialects.nd.shape import TO_END, SliceOp
-from gradir.dialects.text import Clause, parse_clauses, parse_operands, parse_tensor, parse_tensors, print_clauses, resolve
-from gradir.dialects.types import Dim, element_of, i64_array, i64_attr, rank_of, shape_of, tensor
+from gradir.dialects.text import Clause
+from gradir.dialects.types import element_of, i64_array, i64_attr, rank_of, shape_of, tensor, with_size
 
 if TYPE_CHECKING:
     from gradir.ir.builder import Builder
@@ -37,32 +35,12 @@ class SplitOp(Composite):
     name = "nd.split"
     FAMILY: ClassVar[str] = "arrangement"
     CLAUSES: ClassVar[tuple[Clause, ...]] = (Clause("sizes", "sizes"), Clause("dim", "dim", "int"))
+    TYPES: ClassVar[str] = "several"
 
     operand = operand_def(TENSOR)
     sizes = prop_def(I64_ARRAY)
     dim = prop_def(I64)
     parts = var_result_def(TENSOR)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        operands = parse_operands(parser)
-        properties = parse_clauses(parser, cls.CLAUSES)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        position = parser.pos
-        values = resolve(parser, operands, [parse_tensor(parser)], position)
-        parser.parse_punctuation("->")
-        return cls.create(operands=values, result_types=parse_tensors(parser), properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.operand)
-        print_clauses(self, printer, self.CLAUSES, 0)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.operand.type)
-        printer.print_string(" -> ")
-        printer.print_list([result.type for result in self.results], printer.print_attribute)
 
     def verify_(self) -> None:
         dim, sizes, shape = self.number("dim"), self.numbers("sizes"), shape_of(self.operand)
@@ -79,13 +57,13 @@ class SplitOp(Composite):
             self.fail(f"dimension {dim} must have a static size, found {self.operand.type}")
         for k, (part, size) in enumerate(zip(self.parts, sizes)):
             check_same_element(self, f"result {k}", part, "operand", self.operand)
-            check_shape(self, _with(shape, dim, size), part, f"result {k}")
+            check_shape(self, with_size(shape, dim, size), part, f"result {k}")
 
     @classmethod
     def make(cls, operand: SSAValue, sizes: Sequence[int], dim: int) -> Self:
         """Parts of these sizes along `dim`."""
         shape = shape_of(operand)
-        types = [tensor(element_of(operand), _with(shape, dim, size)) for size in sizes]
+        types = [tensor(element_of(operand), with_size(shape, dim, size)) for size in sizes]
         return create(cls, [operand], types, {"sizes": i64_array(sizes), "dim": i64_attr(dim)})
 
     def decompose(self, builder: Builder, operands: Sequence[SSAValue]) -> list[SSAValue]:
@@ -93,16 +71,11 @@ class SplitOp(Composite):
         (x,), dim, first = operands, self.number("dim"), 0
         found: list[SSAValue] = []
         for size in self.numbers("sizes"):
-            start = _with((0,) * rank_of(x), dim, first)
-            limit = _with(tuple(n if isinstance(n, int) else TO_END for n in shape_of(x)), dim, first + size)
+            start = with_size((0,) * rank_of(x), dim, first)
+            limit = with_size(tuple(n if isinstance(n, int) else TO_END for n in shape_of(x)), dim, first + size)
             found.append(emit(builder, SliceOp.make(x, [n for n in start if isinstance(n, int)], [n for n in limit if isinstance(n, int)])))
             first += size
         return found
-
-
-def _with(shape: Sequence[Dim], dim: int, size: Dim) -> tuple[Dim, ...]:
-    """`shape` with another size of dimension `dim`."""
-    return (*shape[:dim], size, *shape[dim + 1 :])
 
 
 @irdl_op_definition

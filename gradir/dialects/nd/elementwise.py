@@ -197,11 +197,9 @@ class NotOp(Unary):
     ELEMENTS: ClassVar[str] = "bits"
 
 
-@irdl_op_definition
-class IsFiniteOp(NdOp):
-    """`result = x is neither NaN nor infinite`, an i1 tensor. StableHLO: is_finite."""
+class Classification(NdOp):
+    """Whether an element belongs to a class of floats: an i1 tensor."""
 
-    name = "nd.is_finite"
     FAMILY: ClassVar[str] = "elementwise"
     TYPES: ClassVar[str] = "map"
 
@@ -217,6 +215,13 @@ class IsFiniteOp(NdOp):
     def make(cls, operand: SSAValue) -> Self:
         """The op on this operand."""
         return new(cls, (operand,), tensor(i1, shape_of(operand)))
+
+
+@irdl_op_definition
+class IsFiniteOp(Classification):
+    """`result = x is neither NaN nor infinite`, an i1 tensor. StableHLO: is_finite."""
+
+    name = "nd.is_finite"
 
 
 @irdl_op_definition

@@ -12,20 +12,12 @@ from typing import ClassVar, Literal, Self
 from xdsl.dialects.builtin import IntegerAttr, i1, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from gradir.dialects.nd.base import TENSOR, NdOp
 from gradir.dialects.nd.checks import check_same_element, check_same_types, check_shape
 from gradir.dialects.text import (
     Clause,
-    fill_defaults,
     flag_attr,
-    parse_clauses,
-    parse_operands,
-    parse_tensors,
-    print_clauses,
-    resolve,
 )
 from gradir.dialects.types import Dim, Shape, element_of, real_of, shape_of, shape_text, sizes_agree, tensor
 
@@ -47,27 +39,7 @@ class Factorisation(NdOp):
     """An op of this family: any number of results, types `operands -> results`."""
 
     FAMILY: ClassVar[str] = "linalg"
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        operands = parse_operands(parser)
-        properties = fill_defaults(parse_clauses(parser, cls.CLAUSES), cls.CLAUSES, 0)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        position = parser.pos
-        values = resolve(parser, operands, parse_tensors(parser), position)
-        parser.parse_punctuation("->")
-        return cls.create(operands=values, result_types=parse_tensors(parser), properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
-        print_clauses(self, printer, self.CLAUSES, 0)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_list(self.value_types, printer.print_attribute)
-        printer.print_string(" -> ")
-        printer.print_list([value.type for value in self.results], printer.print_attribute)
+    TYPES: ClassVar[str] = "several"
 
     def flag(self, name: str) -> bool:
         """A truth value among the properties."""

@@ -5,16 +5,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition
 
-from gradir.dialects.nd.base import TENSOR, NdOp, new
-from gradir.dialects.nd.checks import check_element, check_shape
-from gradir.dialects.nd.elementwise import Unary
-from gradir.dialects.types import shape_of, tensor
+from gradir.dialects.nd.base import NdOp
+from gradir.dialects.nd.elementwise import Classification, Unary
 
 
 class Function(Unary):
@@ -141,31 +137,12 @@ class ErfInvOp(Function):
     name = "nd.erf_inv"
 
 
-class Classification(NdOp):
-    """Whether an element belongs to a class of floats: an i1 tensor."""
-
-    FAMILY: ClassVar[str] = "mathematics"
-    TYPES: ClassVar[str] = "map"
-
-    operand = operand_def(TENSOR)
-    result = result_def(TENSOR)
-
-    def verify_(self) -> None:
-        check_element(self, "operand", self.operand, "float")
-        check_element(self, "result", self.result, "bool")
-        check_shape(self, shape_of(self.operand), self.result)
-
-    @classmethod
-    def make(cls, operand: SSAValue) -> Self:
-        """The op on this operand."""
-        return new(cls, (operand,), tensor(i1, shape_of(operand)))
-
-
 @irdl_op_definition
 class IsNanOp(Classification):
     """`result = x is not a number`, an i1 tensor. ONNX: IsNaN. numpy: isnan."""
 
     name = "nd.is_nan"
+    FAMILY: ClassVar[str] = "mathematics"
 
 
 @irdl_op_definition
@@ -173,6 +150,7 @@ class IsInfOp(Classification):
     """`result = x is inf or -inf`, an i1 tensor. CHLO: is_inf. ONNX: IsInf."""
 
     name = "nd.is_inf"
+    FAMILY: ClassVar[str] = "mathematics"
 
 
 class Bits(Unary):

@@ -26,12 +26,11 @@ from gradir.dialects.text import (
     flag_attr,
     parse_clauses,
     parse_operands,
-    parse_tensor,
     parse_tensors,
     print_clauses,
     resolve,
 )
-from gradir.dialects.types import Dim, element_of, i64_attr, shape_of, tensor
+from gradir.dialects.types import element_of, i64_attr, shape_of, tensor, with_size
 
 if TYPE_CHECKING:
     from gradir.ir.builder import Builder
@@ -154,33 +153,13 @@ class TopKOp(Composite):
     name = "nd.top_k"
     FAMILY: ClassVar[str] = "sorting"
     CLAUSES: ClassVar[tuple[Clause, ...]] = (Clause("k", "k", "int"), Clause("dim", "dim", "int"))
+    TYPES: ClassVar[str] = "several"
 
     operand = operand_def(TENSOR)
     k = prop_def(I64)
     dim = prop_def(I64)
     values = result_def(TENSOR)
     indices = result_def(TENSOR)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        operands = parse_operands(parser)
-        properties = parse_clauses(parser, cls.CLAUSES)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        position = parser.pos
-        values = resolve(parser, operands, [parse_tensor(parser)], position)
-        parser.parse_punctuation("->")
-        return cls.create(operands=values, result_types=parse_tensors(parser), properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.operand)
-        print_clauses(self, printer, self.CLAUSES, 0)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.operand.type)
-        printer.print_string(" -> ")
-        printer.print_list([result.type for result in self.results], printer.print_attribute)
 
     def verify_(self) -> None:
         dim, k, shape = self.number("dim"), self.number("k"), shape_of(self.operand)
@@ -189,7 +168,7 @@ class TopKOp(Composite):
         size = shape[dim]
         if k < 0 or (isinstance(size, int) and k > size):
             self.fail(f"k must be in 0 to {size}, the size of dimension {dim}, found {k}")
-        expected = _with(shape, dim, k)
+        expected = with_size(shape, dim, k)
         check_same_element(self, "values", self.values, "operand", self.operand)
         check_shape(self, expected, self.values, "values")
         check_element(self, "indices", self.indices, "integer")
@@ -198,7 +177,7 @@ class TopKOp(Composite):
     @classmethod
     def make(cls, operand: SSAValue, k: int, dim: int, index_element: Attribute = i32) -> Self:
         """The `k` greatest along `dim`."""
-        shape = _with(shape_of(operand), dim, k)
+        shape = with_size(shape_of(operand), dim, k)
         types = [tensor(element_of(operand), shape), tensor(index_element, shape)]
         return create(cls, [operand], types, {"k": i64_attr(k), "dim": i64_attr(dim)})
 
@@ -213,11 +192,6 @@ class TopKOp(Composite):
         start = [0] * len(shape)
         limit = [k if d == dim else n if isinstance(n, int) else TO_END for d, n in enumerate(shape)]
         return [emit(builder, SliceOp.make(value, start, limit)) for value in sort.outputs]
-
-
-def _with(shape: Sequence[Dim], dim: int, size: Dim) -> tuple[Dim, ...]:
-    """`shape` with another size of dimension `dim`."""
-    return (*shape[:dim], size, *shape[dim + 1 :])
 
 
 OPS = (SortOp, TopKOp)

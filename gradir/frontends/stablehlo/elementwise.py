@@ -74,22 +74,9 @@ BINARY: dict[str, type[nd.Binary]] = {
 }
 
 
-def _unary(kind: type[nd.Unary]) -> Rule:
+def _same(kind: type[nd.Unary] | type[nd.Binary] | type[nd.Classification]) -> Rule:
+    """The op on the same operands."""
     return lambda conversion, op: [conversion.emit(kind.make(*conversion.operands(op)))]
-
-
-def _binary(kind: type[nd.Binary]) -> Rule:
-    return lambda conversion, op: [conversion.emit(kind.make(*conversion.operands(op)))]
-
-
-def is_finite(conversion: Conversion, op: Operation) -> Values:
-    """`|x| < inf`"""
-    return [conversion.emit(nd.IsFiniteOp.make(*conversion.operands(op)))]
-
-
-def is_inf(conversion: Conversion, op: Operation) -> Values:
-    """`|x| == inf`"""
-    return [conversion.emit(nd.IsInfOp.make(*conversion.operands(op)))]
 
 
 def convert(conversion: Conversion, op: Operation) -> Values:
@@ -139,11 +126,11 @@ def square(conversion: Conversion, op: Operation) -> Values:
 
 
 RULES: dict[str, Rule] = {
-    **{name: _unary(kind) for name, kind in UNARY.items()},
-    **{name: _binary(kind) for name, kind in BINARY.items()},
+    **{name: _same(kind) for name, kind in UNARY.items()},
+    **{name: _same(kind) for name, kind in BINARY.items()},
     **complex_numbers.RULES,
-    "stablehlo.is_finite": is_finite,
-    "chlo.is_inf": is_inf,
+    "stablehlo.is_finite": _same(nd.IsFiniteOp),
+    "chlo.is_inf": _same(nd.IsInfOp),
     "stablehlo.convert": convert,
     "stablehlo.compare": compare,
     "stablehlo.select": select,

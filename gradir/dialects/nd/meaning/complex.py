@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gradir.dialects.nd.meaning.rounding import Array, in_f64
+from gradir.dialects.nd.meaning.elementwise import by_f64
+from gradir.dialects.nd.meaning.rounding import Array
 
 
 def _complex(re: Array, im: Array) -> Array:
@@ -110,13 +111,6 @@ def _logistic(z: Array) -> Array:
     return np.where(is_right, 1, power) / _complex(more, np.imag(power))
 
 
-def _wide(function: Callable[..., Array]) -> Callable[..., Array]:
-    def evaluate(op: Any, *arrays: Array) -> Array:
-        return in_f64(function, *arrays)
-
-    return evaluate
-
-
 def equal(op: Any, x: Array, y: Array) -> Array:
     return x == y if op.direction.data.value == "eq" else x != y
 
@@ -124,16 +118,16 @@ def equal(op: Any, x: Array, y: Array) -> Array:
 EVALUATE: dict[str, Callable[..., Any]] = {"nd.complex": make, "nd.real": real, "nd.imag": imag, "nd.conj": conj}
 COMPLEX: dict[str, Callable[..., Any]] = {
     "nd.abs": absolute,
-    "nd.sign": _wide(_sign),
-    "nd.expm1": _wide(_expm1),
-    "nd.log1p": _wide(_log1p),
-    "nd.rsqrt": _wide(_rsqrt),
-    "nd.cbrt": _wide(_cbrt),
-    "nd.logistic": _wide(_logistic),
-    "nd.sqrt": _wide(np.sqrt),
-    "nd.sin": _wide(_sin),
-    "nd.cos": _wide(_cos),
-    "nd.sinh": _wide(_sinh),
-    "nd.cosh": _wide(_cosh),
+    "nd.sign": by_f64(_sign),
+    "nd.expm1": by_f64(_expm1),
+    "nd.log1p": by_f64(_log1p),
+    "nd.rsqrt": by_f64(_rsqrt),
+    "nd.cbrt": by_f64(_cbrt),
+    "nd.logistic": by_f64(_logistic),
+    "nd.sqrt": by_f64(np.sqrt),
+    "nd.sin": by_f64(_sin),
+    "nd.cos": by_f64(_cos),
+    "nd.sinh": by_f64(_sinh),
+    "nd.cosh": by_f64(_cosh),
     "nd.compare": equal,
 }

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradir.frontends.stablehlo.export.composites import expands
-from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, kind_of
-
-
-def _direct(name: str) -> ExportRule:
-    return lambda w, op, operands: [w.one(name, operands, kind_of(op.result.type))]
+from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, direct, kind_of
 
 
 def conj(w: Writer, op: Any, operands: Values) -> Values:
@@ -21,8 +17,8 @@ def conj(w: Writer, op: Any, operands: Values) -> Values:
 
 
 RULES: dict[str, ExportRule] = {
-    "nd.real": _direct("stablehlo.real"),
-    "nd.imag": _direct("stablehlo.imag"),
-    "nd.complex": _direct("stablehlo.complex"),
+    "nd.real": direct("stablehlo.real"),
+    "nd.imag": direct("stablehlo.imag"),
+    "nd.complex": direct("stablehlo.complex"),
     "nd.conj": expands(conj),
 }

@@ -9,7 +9,7 @@ from gradir.dialects.nd.saturation import saturated
 from gradir.dialects.types import element_of, is_inexact
 from gradir.frontends.stablehlo import elementwise as importer
 from gradir.frontends.stablehlo.export.composites import by_ops, expands
-from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, kind_of
+from gradir.frontends.stablehlo.export.writer import ExportRule, Values, Writer, direct, kind_of
 
 PREFERRED = {"nd.tan": "stablehlo.tan"}
 """Where the importer reads two names as one op, the one to write."""
@@ -29,10 +29,6 @@ def _elementwise(name: str) -> ExportRule:
         return [w.short(f"{name} {', '.join(value.name for value in operands)}", result)]
 
     return write
-
-
-def _classify(name: str) -> ExportRule:
-    return lambda w, op, operands: [w.one(name, operands, kind_of(op.result.type))]
 
 
 _SATURATING = expands(by_ops(lambda op, builder, operands: [saturated(op, builder, operands[0])]))
@@ -111,8 +107,8 @@ def fma(w: Writer, op: Any, operands: Values) -> Values:
 RULES: dict[str, ExportRule] = {
     **{op: _elementwise(name) for op, name in UNARY.items()},
     **{op: _elementwise(name) for op, name in BINARY.items()},
-    "nd.is_finite": _classify("stablehlo.is_finite"),
-    "nd.is_inf": _classify("chlo.is_inf"),
+    "nd.is_finite": direct("stablehlo.is_finite"),
+    "nd.is_inf": direct("chlo.is_inf"),
     "nd.convert": convert,
     "nd.compare": compare,
     "nd.select": select,

@@ -259,6 +259,11 @@ class Writer:
         self.missing.append(Missing(op.name, reason, place_of(op), function_name(op)))
 
 
+def direct(name: str) -> ExportRule:
+    """The rule of an op that is one op of StableHLO, without attributes, on the same operands."""
+    return lambda w, op, operands: [w.one(name, operands, kind_of(op.result.type))]
+
+
 # -- types
 
 
