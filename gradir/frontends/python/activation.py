@@ -10,7 +10,7 @@ from gradir.dialects import nd
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.elementwise import add, clip, divide, expm1, maximum, multiply, negative, sigmoid, tanh, where
-from gradir.frontends.python.operands import as_array, astype, normalize_axes
+from gradir.frontends.python.operands import as_array, astype, one_axis
 from gradir.frontends.python.shape import split
 from gradir.frontends.python.trace import apply
 
@@ -100,6 +100,6 @@ def hard_silu(x: Any) -> Array:
 def glu(x: Any, axis: int = -1) -> Array:
     """a * sigmoid(b), a and b the halves of `x` along `axis`"""
     x = floats(x)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     a, b = split(x, 2, dim)
     return multiply(a, sigmoid(b))

@@ -10,6 +10,7 @@ from gradir.dialects.types import element_type, i64_attr, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.operands import as_array, astype, float_dtype, supported_dtype, together
+from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import apply, user_error
 
 
@@ -35,7 +36,8 @@ def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     x = as_array(x)
     if not promotion.is_inexact(x.dtype):
         x = astype(x, promotion.FLOAT32)
-    return apply(nd.ReducePrecisionOp, [x], x.type, exponent_bits=i64_attr(exponent_bits), mantissa_bits=i64_attr(mantissa_bits))
+    exponent, mantissa = whole("the number of exponent bits", exponent_bits, 1), whole("the number of mantissa bits", mantissa_bits, 0)
+    return apply(nd.ReducePrecisionOp, [x], x.type, exponent_bits=i64_attr(exponent), mantissa_bits=i64_attr(mantissa))
 
 
 def nextafter(x: Any, y: Any) -> Array:

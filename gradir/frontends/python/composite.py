@@ -11,7 +11,7 @@ from gradir.dialects import nd
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.elementwise import negative
-from gradir.frontends.python.operands import as_array, astype, broadcast_to, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, one_axis, with_shape
 from gradir.frontends.python.reduction import mean, sum
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.trace import apply, user_error
@@ -23,7 +23,7 @@ def _float(x: Any) -> Array:
 
 
 def _along(kind: type[Operation], x: Array, axis: int) -> Array:
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     return apply(kind, [x], x.type, dim=IntegerAttr(dim, i64))
 
 
@@ -40,7 +40,7 @@ def log_softmax(x: Any, axis: int = -1) -> Array:
 def logsumexp(x: Any, axis: int = -1, keepdims: bool = False) -> Array:
     """log(sum(exp(x))) without overflow"""
     x = _float(x)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     shape = tuple(n for k, n in enumerate(x.shape) if k != dim)
     out = apply(nd.LogsumexpOp, [x], with_shape(x, shape), dim=IntegerAttr(dim, i64))
     return reshape(out, tuple(1 if k == dim else n for k, n in enumerate(x.shape))) if keepdims else out

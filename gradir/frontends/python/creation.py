@@ -30,12 +30,14 @@ def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Array:
     wanted = sizes("a size", shape)
     if isinstance(value, Array):
         return broadcast_to(value if dtype is None else astype(value, dtype), wanted)
-    if dtype is None:
-        dtype = promotion.weak_dtype(value) if is_scalar(value) else np.asarray(value).dtype
-    element = np.asarray(value, supported_dtype(dtype)) if not isinstance(value, Dim) else as_array(value, supported_dtype(dtype))
-    if isinstance(element, Array) or any(isinstance(n, Dim) for n in wanted):
-        return broadcast_to(as_array(element), wanted)
-    return constant(np.broadcast_to(element, wanted))
+    kind = supported_dtype(dtype) if dtype is not None else promotion.weak_dtype(value) if is_scalar(value) else None
+    if isinstance(value, complex | np.complexfloating) and kind is not None and not promotion.is_complex(kind):
+        raise user_error("a complex number does not fit into a real array", code="GR103", expected=f"a number of {kind}", found=str(value))
+    if not is_scalar(value) and not (isinstance(value, np.generic) and kind is not None):
+        return broadcast_to(as_array(value, kind), wanted)
+    if isinstance(value, Dim) or any(isinstance(n, Dim) for n in wanted):
+        return broadcast_to(as_array(value, kind), wanted)
+    return constant(np.broadcast_to(np.asarray(value, kind), wanted))
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:

@@ -11,7 +11,7 @@ from gradir.dialects.text import flag_attr
 from gradir.dialects.types import i64_attr
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
-from gradir.frontends.python.operands import as_array, astype, normalize_axes
+from gradir.frontends.python.operands import as_array, astype, one_axis
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.trace import apply
 
@@ -22,7 +22,7 @@ def _cumulative(kind: type[nd.Cumulative], x: Any, axis: int | None, reverse: bo
         x = astype(x, np.int32)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     return apply(kind, [x], x.type, dim=i64_attr(dim), reverse=flag_attr(reverse), exclusive=flag_attr(exclusive))
 
 

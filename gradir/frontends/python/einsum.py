@@ -14,6 +14,8 @@ from gradir.frontends.python.trace import user_error
 
 def einsum(spec: str, *operands: Any) -> Array:
     """Sum of products over the letters that the result lacks: `einsum("bij,bjk->bik", x, y)`. Operands are taken from the left"""
+    if not isinstance(spec, str):  # pyright: ignore[reportUnnecessaryIsInstance]  (numpy has a form with arrays first)
+        raise user_error("einsum: the letters come first", code="GR001", expected='a text such as "ij,jk->ik"', found=repr(spec)[:80])
     dtype = common_dtype(*operands) if operands else None
     arrays = [as_array(x, dtype) for x in operands]
     inputs, result = _letters(spec, arrays)

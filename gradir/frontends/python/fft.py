@@ -90,12 +90,12 @@ def irfftn(x: Any, s: Sizes = None, axes: Axes = None) -> Array:
 
 def fftfreq(n: int, d: float = 1.0) -> Array:
     """The frequencies of `fft`'s numbers, for points `d` apart, in f32"""
-    return as_array(np.fft.fftfreq(n, d).astype(np.float32))
+    return as_array(np.fft.fftfreq(whole("the number of points", n, 1), d).astype(np.float32))
 
 
 def rfftfreq(n: int, d: float = 1.0) -> Array:
     """The frequencies of `rfft`'s numbers, for points `d` apart, in f32"""
-    return as_array(np.fft.rfftfreq(n, d).astype(np.float32))
+    return as_array(np.fft.rfftfreq(whole("the number of points", n, 1), d).astype(np.float32))
 
 
 def _complex_to_complex(kind: type[nd.Fourier], x: Any, s: Sizes, axes: Axes) -> Array:

@@ -12,7 +12,7 @@ from gradir.dialects.text import flag_attr
 from gradir.dialects.types import i64_array, i64_attr
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.contraction import padding_of, per_dim
-from gradir.frontends.python.operands import as_array, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, normalize_axes, one_axis, with_shape
 from gradir.frontends.python.regions import region_of
 from gradir.frontends.python.trace import apply_several, user_error
 
@@ -52,7 +52,7 @@ def reduce(function: Callable[..., Any], operands: Any, init: Any, axis: int | t
 def sort_by(before: Callable[..., Any], operands: Any, axis: int = -1) -> Any:
     """Sorted such that a comes before b where `before(a, b)` (one pair of arguments per operand) is true; stable"""
     arrays = _together("sort_by", operands)
-    (dim,) = normalize_axes(arrays[0], axis)
+    dim = one_axis(arrays[0], axis)
     pairs = [x.dtype for x in arrays for _ in range(2)]
     found = apply_several(
         nd.SortOp,

@@ -10,7 +10,7 @@ from gradir.dialects.nd.gather_scatter import COMBINERS
 from gradir.dialects.types import i64_array, i64_attr
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.indexing import wrapped
-from gradir.frontends.python.operands import as_array, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, one_axis, with_shape
 from gradir.frontends.python.regions import region_of
 from gradir.frontends.python.trace import apply, apply_several, user_error
 
@@ -26,7 +26,7 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Array:
             expected=f"integers of rank {x.ndim}",
             found=f"{at.dtype}{list(at.shape)}",
         )
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     at = wrapped(at, x.shape[dim])
     return apply(nd.TakeAlongAxisOp, [x, at], with_shape(x, at.shape), dim=i64_attr(dim))
 

@@ -14,7 +14,7 @@ from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.dims import Dim
 from gradir.frontends.python.elementwise import add, less, where
-from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, one_axis, with_shape
 from gradir.frontends.python.run_time_slices import run_time_index, run_time_slice
 from gradir.frontends.python.shape import flip, reshape, slice_, stack
 from gradir.frontends.python.sizes import sizes as whole_sizes, whole
@@ -24,7 +24,7 @@ from gradir.frontends.python.trace import apply, user_error
 def take(x: Any, indices: Any, axis: int = 0) -> Array:
     """Rows of `x` along `axis` (0 where numpy would flatten); indices are clamped, negative ones count from the end"""
     x, at = as_array(x), as_array(indices)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     if at.dtype.kind not in "iu":
         raise user_error("take needs integer indices", code="GR002", op="nd.gather", expected="an integer array", found=str(at.dtype))
     if x.shape[dim] == 0 and at.size:
@@ -43,10 +43,17 @@ def wrapped(at: Array, size: int) -> Array:
     return where(less(at, 0), add(at, size), at)
 
 
+def _starts(x: Array, starts: Any) -> list[Array]:
+    """One start per dimension; the verifier counts them."""
+    if not isinstance(starts, Sequence) and np.ndim(starts) != 1:
+        raise user_error("a window needs one start per dimension", code="GR104", expected=f"{x.ndim} starts", found=repr(starts)[:80])
+    return [_start(s) for s in starts]
+
+
 def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Array:
     """A window of static size at a run-time start, clamped so that it fits"""
     x = as_array(x)
-    at, shape = [_start(s) for s in starts], whole_sizes("a size", sizes)
+    at, shape = _starts(x, starts), whole_sizes("a size", sizes)
     numbers = i64_array(RUN_TIME if isinstance(n, Dim) else n for n in shape)
     return apply(nd.DynamicSliceOp, [x, *at], with_shape(x, shape), sizes=numbers)
 
@@ -54,13 +61,13 @@ def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Array:
 def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Array:
     """`x` with a window overwritten, its start clamped so that it fits"""
     x = as_array(x)
-    return apply(nd.DynamicUpdateSliceOp, [x, as_array(update, x.dtype), *(_start(s) for s in starts)], x.type)
+    return apply(nd.DynamicUpdateSliceOp, [x, as_array(update, x.dtype), *_starts(x, starts)], x.type)
 
 
 def scatter_add(x: Any, indices: Any, updates: Any, axis: int = 0) -> Array:
     """`x` with rows of `updates` added at `indices`, in order; an index out of range is dropped"""
     x = as_array(x)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     return apply(nd.ScatterAddOp, [x, as_array(indices), as_array(updates, x.dtype)], x.type, dim=IntegerAttr(dim, i64))
 
 

@@ -10,7 +10,7 @@ from gradir.dialects import nd
 from gradir.dialects.types import i64_attr
 from gradir.frontends.python.activation import floats
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.operands import as_array, astype, broadcast_to, common_dtype, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, common_dtype, one_axis, with_shape
 from gradir.frontends.python.shape import expand_dims, squeeze
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import apply, apply_several, user_error
@@ -27,7 +27,7 @@ def _eps(eps: float) -> FloatAttr[Any]:
 def batch_norm(x: Any, scale: Any, bias: Any, axis: int = -1, eps: float = 1e-5) -> tuple[Array, Array, Array]:
     """((x - mean) / sqrt(var + eps) * scale + bias, mean, var): statistics of `x` over all dimensions but `axis`, var biased"""
     x = floats(x)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     scale, bias = _vectors(x, dim, scale, bias)
     results = apply_several(nd.BatchNormTrainOp, [x, scale, bias], [x.type, scale.type, scale.type], dim=i64_attr(dim), eps=_eps(eps))
     return results[0], results[1], results[2]
@@ -36,7 +36,7 @@ def batch_norm(x: Any, scale: Any, bias: Any, axis: int = -1, eps: float = 1e-5)
 def batch_norm_inference(x: Any, scale: Any, bias: Any, mean: Any, var: Any, axis: int = -1, eps: float = 1e-5) -> Array:
     """(x - mean) / sqrt(var + eps) * scale + bias with the statistics given, along `axis`"""
     x = floats(x)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     return apply(nd.BatchNormInferOp, [x, *_vectors(x, dim, scale, bias, mean, var)], x.type, dim=i64_attr(dim), eps=_eps(eps))
 
 
@@ -44,13 +44,13 @@ def group_norm(x: Any, scale: Any, bias: Any, groups: int, eps: float = 1e-5) ->
     """Each of `groups` groups of the last dimension normalised over its channels and all dimensions but the first: `x` [N, spatial.., C]"""
     x = floats(x)
     groups = whole("groups", groups, 1)
-    return apply(nd.GroupNormOp, [x, *_vectors(x, x.ndim - 1, scale, bias)], x.type, groups=i64_attr(groups), eps=_eps(eps))
+    return apply(nd.GroupNormOp, [x, *_vectors(x, one_axis(x, -1), scale, bias)], x.type, groups=i64_attr(groups), eps=_eps(eps))
 
 
 def rms_norm(x: Any, scale: Any, eps: float = 1e-5) -> Array:
     """x / sqrt(mean(x**2) + eps) * scale over the last dimension"""
     x = floats(x)
-    return apply(nd.RmsNormOp, [x, *_vectors(x, x.ndim - 1, scale)], x.type, eps=_eps(eps))
+    return apply(nd.RmsNormOp, [x, *_vectors(x, one_axis(x, -1), scale)], x.type, eps=_eps(eps))
 
 
 def attention(q: Any, k: Any, v: Any, *, mask: Any = None, bias: Any = None, causal: bool = False, scale: float | None = None) -> Array:

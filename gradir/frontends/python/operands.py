@@ -200,3 +200,11 @@ OPERATORS["unknown_value"] = unknown_value
 OPERATORS["foreign_function"] = foreign_function
 OPERATORS["astype"] = astype
 OPERATORS["as_array"] = as_array
+
+
+def one_axis(x: Array, axis: Any) -> int:
+    """The one axis that `axis` names; GradirError GR104 where it names none or several."""
+    axes = normalize_axes(x, axis)
+    if len(axes) != 1:
+        raise user_error("one axis is needed", code="GR104", expected=f"one of -{x.ndim} to {x.ndim - 1}", found=str(axis))
+    return axes[0]

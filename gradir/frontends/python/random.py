@@ -37,7 +37,7 @@ from gradir.frontends.python.elementwise import (
 )
 from gradir.frontends.python.indexing import take
 from gradir.frontends.python.mathematics import erf_inv
-from gradir.frontends.python.operands import as_array, astype, broadcast_shapes, broadcast_to, normalize_axes, supported_dtype
+from gradir.frontends.python.operands import as_array, astype, broadcast_shapes, broadcast_to, one_axis, supported_dtype
 from gradir.frontends.python.reduction import argmax
 from gradir.frontends.python.shape import reshape, stack
 from gradir.frontends.python.sizes import size
@@ -173,7 +173,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     """Indices along `axis` with probabilities softmax(logits): the argmax of logits plus Gumbel noise. `shape` may add leading dims"""
     x = as_array(logits)
     kind = _float("categorical", x.dtype)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     batch = tuple(n for d, n in enumerate(x.shape) if d != dim)
     sizes = batch if shape is None else _shape("categorical", shape)
     lead = len(sizes) - len(batch)
@@ -223,7 +223,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     if isinstance(x, int):
         return _shuffle(_key("permutation", key), arange(x), 0)
     array = as_array(x)
-    (dim,) = normalize_axes(array, axis)
+    dim = one_axis(array, axis)
     if independent or array.ndim == 1:
         return _shuffle(_key("permutation", key), array, dim)
     order = _shuffle(_key("permutation", key), arange(array.shape[dim]), 0)

@@ -14,8 +14,9 @@ from gradir.dialects.types import i64_array, i64_attr, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import divide, sqrt, square, subtract
-from gradir.frontends.python.operands import as_array, astype, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, astype, normalize_axes, one_axis, with_shape
 from gradir.frontends.python.shape import reshape
+from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import apply, user_error
 
 Axis: TypeAlias = int | tuple[int, ...] | None
@@ -87,7 +88,7 @@ def var(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0) 
         return divide(squares, as_array(count - correction, squares.dtype))
     if not promotion.is_float(x.dtype):
         x = astype(x, promotion.FLOAT32)
-    return _over(nd.VarianceOp, x, axis, keepdims, correction=i64_attr(correction))
+    return _over(nd.VarianceOp, x, axis, keepdims, correction=i64_attr(whole("the correction", correction)))
 
 
 def _over(kind: type[Operation], x: Array, axis: Axis, keepdims: bool, **more: Attribute) -> Array:
@@ -120,7 +121,7 @@ def _arg(kind: type[Operation], name: str, x: Any, axis: int | None) -> Array:
     x = as_array(x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     _not_empty(name, x, dim)
     shape = tuple(n for k, n in enumerate(x.shape) if k != dim)
     return apply(kind, [x], tensor(i32, shape), dim=IntegerAttr(dim, i64))

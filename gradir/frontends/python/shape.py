@@ -15,7 +15,7 @@ from gradir.dialects.nd.shape import TO_END
 from gradir.dialects.types import i64_array
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.dims import Dim, at_least, divides, sized
-from gradir.frontends.python.operands import as_array, broadcast_to, common_dtype, is_scalar, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, broadcast_to, common_dtype, is_scalar, normalize_axes, one_axis, with_shape
 from gradir.frontends.python.run_time_sizes import require_multiple
 from gradir.frontends.python.sizes import axis_of, pairs, sizes, whole
 from gradir.frontends.python.trace import apply, user_error
@@ -107,7 +107,7 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> Array:
     dtype = common_dtype(*arrays)
     inputs = [as_array(a, dtype) for a in arrays]
     first = inputs[0]
-    (dim,) = normalize_axes(first, axis)
+    dim = one_axis(first, axis)
     for x in inputs[1:]:
         if x.ndim != first.ndim or any(a != b for k, (a, b) in enumerate(zip(x.shape, first.shape)) if k != dim):
             raise user_error(
@@ -131,7 +131,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
 def split(x: Any, parts: int, axis: int = 0) -> list[Array]:
     """Equal parts along a dimension"""
     x = as_array(x)
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     count = whole("the number of parts", parts, 1)
     if x.shape[dim] % count != 0:
         raise user_error("split: sizes do not divide", code="GR001", expected=f"a multiple of {parts}", found=str(x.shape[dim]))

@@ -16,6 +16,8 @@ def whole(what: str, value: Any, least: int | None = None) -> int:
         number = operator.index(value)
     except TypeError:
         raise user_error(f"{what} must be a whole number", code="GR112", expected="an int", found=repr(value)[:80]) from None
+    if not -1 << 63 <= number < 1 << 63:
+        raise user_error(f"{what} is too large", code="GR112", expected="a number of 64 bits", found=str(number)[:40])
     if least is not None and number < least:
         raise user_error(f"{what} is too small", code="GR112", expected=f"at least {least}", found=str(number))
     return number

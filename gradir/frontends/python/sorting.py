@@ -14,7 +14,7 @@ from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.elementwise import add, multiply, where
 from gradir.frontends.python.mathematics import isnan
-from gradir.frontends.python.operands import as_array, astype, normalize_axes, with_shape
+from gradir.frontends.python.operands import as_array, astype, one_axis, with_shape
 from gradir.frontends.python.reduction import any as any_of
 from gradir.frontends.python.shape import expand_dims, reshape, slice_
 from gradir.frontends.python.trace import apply, apply_several, user_error
@@ -43,7 +43,7 @@ def sort_together(operands: Sequence[Any], axis: int = -1, num_keys: int = 1, de
             expected="at least one operand, all of one shape",
             found=" and ".join(str(x.shape) for x in arrays) or "none",
         )
-    (dim,) = normalize_axes(arrays[0], axis)
+    dim = one_axis(arrays[0], axis)
     if not 1 <= num_keys <= len(arrays):
         raise user_error("num_keys is out of range", code="GR104", op="nd.sort", expected=f"1 to {len(arrays)}", found=str(num_keys))
     return tuple(_sort(arrays, dim, num_keys, descending))
@@ -92,7 +92,7 @@ def _along(x: Any, axis: int | None) -> tuple[Array, int]:
         return reshape(x, (-1,)), 0
     if x.ndim == 0:
         raise user_error("a scalar has no axis to sort along", code="GR104", op="nd.sort", expected="at least one axis", found="()")
-    (dim,) = normalize_axes(x, axis)
+    dim = one_axis(x, axis)
     return x, dim
 
 
