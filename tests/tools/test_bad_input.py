@@ -138,7 +138,7 @@ def test_odd_programs_run_or_are_diagnosed(name: str, given: Callable[[bytes], s
         ("blocks", "reference", "[graph GR063] func.func: has several blocks"),
         ("recursion", "semantics", "calls or regions nest too deeply [operator OP112]"),
         ("recursion", "cpu", "[graph GR040] func.call: @f calls itself"),
-        ("complex elements", "reference", "[operator OP100] the reference evaluator has no values of this type"),
+        ("long floats", "reference", "[operator OP100] the reference evaluator has no values of this type"),
         ("a tensor beyond all memory", "semantics", "the inputs are too large to be evaluated [operator OP114]"),
         ("a scalar result", "cpu", "[graph GR051] func.func: a public function returns a scalar"),
         ("marks that do not add up", "cpu", "[graph GR050] func.func: the marks of a function on memrefs do not add up to its arguments"),
