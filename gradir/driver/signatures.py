@@ -170,7 +170,8 @@ def _spec(function: FuncOp, name: str, kind: Attribute, binds: str = "") -> Tens
         try:
             shape, elem = shape_of(cast("Any", kind)), kind.element_type
         except VerifyException as error:
-            raise error_at(function, f"'{name}': {error}", part="graph", code="GR051", found=str(kind)) from None
+            expected = "sizes of names, whole numbers, +, -, *, floordiv, mod and max"
+            raise error_at(function, f"'{name}': {error}", part="graph", code="GR051", expected=expected, found=str(kind)) from None
     elif isinstance(kind, MemRefType):
         shape = tuple(None if size == DYNAMIC_INDEX else size for size in kind.get_shape())
         elem = kind.element_type

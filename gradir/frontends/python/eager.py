@@ -13,6 +13,7 @@ from typing import Any
 from xdsl.ir import Block
 
 from gradir.dialects.upstream import func
+from gradir.driver.evaluate import evaluate_level1
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.functions import trace_function
 from gradir.frontends.python.operands import as_array
@@ -75,8 +76,6 @@ def _evaluated(leaves: list[Array], build: Callable[[FunctionTrace, list[Array]]
         current()[1].op(func.ReturnOp, [ssa(x) for x in results])
     name = module.fresh("recorded")
     module.module.body.block.add_op(new_function(name, block, [x.type for x in results], loc=python_location()))
-    from gradir.driver.evaluate import evaluate_level1
-
     values = evaluate_level1(module.module, name, [x.concrete for x in leaves])
     return [Array(x.type, concrete=v) for x, v in zip(results, values)]
 

@@ -124,7 +124,13 @@ def _result_types(
     try:
         inferred = cast("list[TensorType]", list(row.infer([x.type for x in arrays], config)))
     except ValueError as error:
-        raise user_error(f"{row.name}: {error}", code="GR117", op="nd.custom_call", found=", ".join(str(x.type) for x in arrays)) from error
+        raise user_error(
+            f"{row.name}: {error}",
+            code="GR117",
+            op="nd.custom_call",
+            expected="operands that its shape rule takes",
+            found=", ".join(str(x.type) for x in arrays),
+        ) from error
     if result is not None and inferred != kinds:
         raise user_error(
             f"{row.name}: result= differs from its shape rule",
@@ -185,7 +191,12 @@ def _meaning(name: str, function: Any, row: library.Row | None) -> custom_calls.
         status = call_c(row.address, dict(config), views, outputs)
         if status:
             raise GradirError(
-                f"@{name} failed with status {status}", part="runtime", code="RT032", op="nd.custom_call", found=f"status {status}"
+                f"@{name} failed with status {status}",
+                part="runtime",
+                code="RT032",
+                op="nd.custom_call",
+                expected="status 0",
+                found=f"status {status}",
             )
         return outputs
 

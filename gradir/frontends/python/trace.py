@@ -147,7 +147,7 @@ def user_error(
 
 def ssa(array: Array) -> SSAValue:
     """The value of `array` as seen from the current function."""
-    function, builder = current()
+    function, _ = current()
     if array.value is None:
         array = constant(array.concrete)
         assert array.value is not None
@@ -156,7 +156,6 @@ def ssa(array: Array) -> SSAValue:
         return array.value
     if _encloses(array.function, function):
         return function.capture(array)
-    del builder
     raise _finished(array)
 
 
@@ -242,10 +241,9 @@ def constant(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
         return array_module.Array(kind, concrete=data)
     function, builder = current()
     builder.loc = python_location()
-    op = builder.block
     made: Any = nd.ConstantOp.make(data)
     made.location = builder.loc
-    op.add_op(made)
+    builder.block.add_op(made)
     return array_module.Array(kind, made.results[0], function, data if function.recording else None)
 
 

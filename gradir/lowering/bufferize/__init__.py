@@ -101,7 +101,7 @@ def _entry(function: func.FuncOp, kernels: dict[str, KernelFacts], state: Module
     signature = function.function_type
     for type_ in (*signature.inputs.data, *signature.outputs.data):
         if isinstance(type_, MemRefType):
-            raise error_at(function, "mixes tensors and memrefs", part="graph", code="GR060", found=str(type_))
+            raise error_at(function, "mixes tensors and memrefs", part="graph", code="GR060", expected="tensors alone", found=str(type_))
     for type_ in signature.outputs.data:
         if not isinstance(type_, TensorType):
             raise error_at(

@@ -173,7 +173,14 @@ class Contents:
     ) -> None:
         view = self.views.get(value)
         if view is None:
-            raise error_at(op, "reads a tensor that bufferize does not know", part="graph", code="GR060")
+            raise error_at(
+                op,
+                "reads a tensor that bufferize does not know",
+                part="graph",
+                code="GR060",
+                expected="a tensor that an op of level 2 made, or an argument",
+                found=str(value.type),
+            )
         at = self.timeline.late(op) if position is None else position
         view.content.reads.append(Read(op, at, view.origin, frozenset(legal), view.part, through))
 
@@ -197,7 +204,14 @@ class Contents:
             elif op.regions:
                 for region in op.regions:
                     if region.first_block is not None:
-                        raise error_at(op, "has a region that bufferize does not know", part="graph", code="GR060")
+                        raise error_at(
+                            op,
+                            "has a region that bufferize does not know",
+                            part="graph",
+                            code="GR060",
+                            expected="regions of scf and linalg",
+                            found=op.name,
+                        )
 
     def _empty(self, op: tensor.EmptyOp) -> None:
         self._result(op.tensor, op, empty=True)
