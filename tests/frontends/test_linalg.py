@@ -193,3 +193,19 @@ def test_derivatives_are_those_of_jax() -> None:
             np.testing.assert_allclose(gd.grad(ours)(x), jax.grad(theirs)(x), rtol=1e-7, atol=1e-9)
     finally:
         jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0,), None), ((0, 3), 0), ((3, 0), 1), ((0, 0), None)], ids=str)
+def test_norm_of_nothing_is_0(shape: tuple[int, ...], axis: int | None) -> None:
+    x = np.zeros(shape, np.float32)
+    for keepdims in (False, True):
+        wanted = np.linalg.norm(x, axis=axis, keepdims=keepdims)
+        np.testing.assert_array_equal(gd.linalg.norm(x, axis=axis, keepdims=keepdims), wanted)
+        np.testing.assert_array_equal(gd.jit(lambda x: gd.linalg.norm(x, axis=axis, keepdims=keepdims))(x), wanted)  # noqa: B023
+
+
+@pytest.mark.parametrize("shape", [(), (2, 2, 2)], ids=str)
+def test_norms_of_other_arrays_have_no_order(shape: tuple[int, ...]) -> None:
+    with pytest.raises(GradirError) as caught:
+        gd.linalg.norm(np.ones(shape, np.float32), ord=1)
+    assert caught.value.expected == "None for other arrays than vectors and matrices"

@@ -104,3 +104,20 @@ def test_mistakes_are_explained(module: Program) -> None:
     refused("GR104", gd.grad(module["loss"]), W)
     error = refused("GR107", gd.grad(module["loss"]), W, X.astype(np.float64))
     assert (error.expected, error.found) == ("tensor<3xf32>", "tensor<3xf64>")
+
+
+@pytest.mark.parametrize("target", ["cpu", "reference", "cuda:emulated"])
+def test_results_have_the_types_of_level_1_on_every_target(target: str) -> None:
+    """Lower levels have pairs for complex numbers, and integers without signs."""
+    text = """func.func @main(%z: tensor<2xcomplex<f32>>, %s: tensor<complex<f64>>, %u: tensor<3xui8>)
+        -> (tensor<2xcomplex<f32>>, tensor<complex<f64>>, tensor<3xui8>) {
+      %a = nd.add %z, %z : tensor<2xcomplex<f32>>
+      %b = nd.mul %s, %s : tensor<complex<f64>>
+      %c = nd.add %u, %u : tensor<3xui8>
+      return %a, %b, %c : tensor<2xcomplex<f32>>, tensor<complex<f64>>, tensor<3xui8>
+    }"""
+    z, s, u = np.array([1 + 2j, 3j], np.complex64), np.array(2 + 1j), np.array([1, 100, 255], np.uint8)
+    found = gd.compile(gd.parse(text), target=target)["main"](z, s, u)
+    for value, wanted in zip(found, (2 * z, s * s, np.array([2, 200, 254], np.uint8)), strict=True):
+        assert value.dtype == wanted.dtype and value.shape == wanted.shape
+        np.testing.assert_allclose(value, wanted)

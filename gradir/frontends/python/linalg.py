@@ -8,6 +8,7 @@ import numpy as np
 
 from gradir.dialects import nd
 from gradir.dialects.text import flag_attr
+from gradir.dialects.types import shape_of
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.complex import conj
@@ -169,6 +170,8 @@ def norm(x: Any, ord: Any = None, axis: int | tuple[int, int] | None = None, kee
     size = absolute(value)
     if ord is None or (ord in ("fro",) and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         return _root(size, axes, keepdims)
+    if len(axes) not in (1, 2):
+        raise _bad_order(ord, "None for other arrays than vectors and matrices")
     if len(axes) == 1:
         return _vector_norm(size, ord, axes[0], keepdims)
     return _matrix_norm(value, size, ord, (axes[0], axes[1]), keepdims)
@@ -176,6 +179,8 @@ def norm(x: Any, ord: Any = None, axis: int | tuple[int, int] | None = None, kee
 
 def _root(size: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """The root of the sum of squares, scaled so that it neither overflows nor loses small numbers."""
+    if 0 in shape_of(size.type):  # no largest one to scale by, and nothing to sum
+        return total(size, axis=axes, keepdims=keepdims)
     limit = stop_gradient(largest(size, axis=axes, keepdims=True))
     scale = where(logical_and(greater(limit, 0), isfinite(limit)), limit, 1)
     scaled = divide(size, scale)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
 from gradir.dialects.types import element_of, numpy_dtype
@@ -204,7 +204,8 @@ class Evaluated:
 
     def __init__(self, module: ModuleOp, target: EvaluatedTarget) -> None:
         self.target: EvaluatedTarget = target
-        self._names = tuple(function.sym_name.data for function in public_functions(module))
+        self._results = {f.sym_name.data: tuple(f.function_type.outputs) for f in public_functions(module)}
+        self._names = tuple(self._results)
         self._module = module.clone()
         if target == "cuda:emulated":
             self._module = lower(self._module, target="cuda")
@@ -227,7 +228,17 @@ class Evaluated:
         """The results of one function."""
         inputs = [np.asarray(array) for array in arrays]
         evaluate = evaluate_level1 if self.target == "reference" else evaluate_as_it_is
-        return evaluate(self._module, name, inputs)
+        return [_as_typed(kind, value) for kind, value in zip(self._results[name], evaluate(self._module, name, inputs), strict=True)]
+
+
+def _as_typed(kind: Attribute, value: Any) -> Any:
+    """A result as level 1 types it: lower levels have pairs for complex numbers, and integers without signs."""
+    if not isinstance(kind, TensorType):
+        return value
+    dtype, found = numpy_dtype(kind.element_type), np.asarray(value)
+    if found.dtype == dtype:
+        return value
+    return np.ascontiguousarray(found).view(dtype)[..., 0] if dtype.kind == "c" else found.view(dtype)
 
 
 class EvaluatedFunction:
