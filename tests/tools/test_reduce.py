@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -237,7 +238,8 @@ def test_ctrl_c_keeps_the_best_result(tmp_path: Path) -> None:
         "-o",
         str(out),
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    listens = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # also where the tests run in the background
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=listens)
     deadline = time.monotonic() + 30
     while not (out.exists() and "@unused" not in out.read_text()) and time.monotonic() < deadline:
         time.sleep(0.02)
