@@ -15,6 +15,7 @@ from gradir.autodiff.activity import TERMINATORS, Activity
 from gradir.autodiff.forward import linear
 from gradir.autodiff.forward.transposition import tangents_of
 from gradir.autodiff.registry import JVP, VJP, has_no_derivative
+from gradir.autodiff.reverse.cotangents import name_after
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.reverse.ruled_calls import call, moving
 from gradir.autodiff.reverse.sweep import clone, rule_of
@@ -43,6 +44,11 @@ class ForwardSweep:
             self.values[a] = b
             if b.name_hint is None:
                 b.name_hint = a.name_hint
+
+    def set_tangent(self, new: SSAValue, tangent: SSAValue) -> None:
+        """The tangent of a new value; the tangent of `%x` is called `%dx`."""
+        self.tangents[new] = tangent
+        name_after(tangent, new)
 
     def tangent(self, builder: Builder, old: SSAValue) -> SSAValue:
         """The tangent of an old value, zeros where nothing contributes."""
@@ -84,7 +90,7 @@ class ForwardSweep:
             found = tangents_of(self.program, builder, new, rule_of(op, self.request), given, self.request)
         for result, tangent in zip(new.results, found, strict=True):
             if tangent is not None:
-                self.tangents[result] = tangent
+                self.set_tangent(result, tangent)
 
     def _composite(self, op: Any, builder: Builder) -> None:
         """Expand, then carry tangents through what it is made of; every float in it counts as active."""
@@ -116,7 +122,7 @@ def _for(sweep: ForwardSweep, op: scf.ForOp, builder: Builder) -> None:
     count = len(source.args)
     sweep.bind(source.args, body.args[:count])
     for k, tangent in zip(on, body.args[count:]):
-        sweep.tangents[body.args[1 + k]] = tangent
+        sweep.set_tangent(body.args[1 + k], tangent)
     last = sweep.block(source, body)
     _hand_on(sweep, last, last.operands, [last.operands[k] for k in on], body)
     new = builder.op(scf.ForOp, [*operands, *starts], [*(r.type for r in op.results), *(v.type for v in starts)], regions=[Region(body)])
@@ -137,14 +143,14 @@ def _while(sweep: ForwardSweep, op: scf.WhileOp, builder: Builder) -> None:
     first = Block(arg_types=[*(a.type for a in before.args), *(before.args[k].type for k in entering)])
     sweep.bind(before.args, first.args[: len(before.args)])
     for k, tangent in zip(entering, first.args[len(before.args) :]):
-        sweep.tangents[first.args[k]] = tangent
+        sweep.set_tangent(first.args[k], tangent)
     sweep.block(before, first)
     _hand_on(sweep, condition, condition.operands, [forwarded[k] for k in leaving], first)
 
     second = Block(arg_types=[*(a.type for a in after.args), *(after.args[k].type for k in leaving)])
     sweep.bind(after.args, second.args[: len(after.args)])
     for k, tangent in zip(leaving, second.args[len(after.args) :]):
-        sweep.tangents[second.args[k]] = tangent
+        sweep.set_tangent(second.args[k], tangent)
     last = sweep.block(after, second)
     _hand_on(sweep, last, last.operands, [last.operands[k] for k in entering], second)
 
@@ -226,7 +232,7 @@ def _custom_vjp(sweep: ForwardSweep, op: ad.CustomVjpOp, builder: Builder) -> No
     given = {k: t for k, v in enumerate(new.operands) if (t := sweep.tangents.get(v)) is not None}
     for result, tangent in zip(new.results, tangents_of(sweep.program, builder, new, rule, given, sweep.request)):
         if tangent is not None:
-            sweep.tangents[result] = tangent
+            sweep.set_tangent(result, tangent)
 
 
 def _hand_on(sweep: ForwardSweep, last: Operation, values: Sequence[SSAValue], active: Sequence[SSAValue], block: Block) -> None:
@@ -241,7 +247,7 @@ def _results(sweep: ForwardSweep, op: Operation, new: Operation, on: Sequence[in
     count = len(op.results)
     sweep.bind(op.results, new.results[:count])
     for k, tangent in zip(on, new.results[count:]):
-        sweep.tangents[new.results[k]] = tangent
+        sweep.set_tangent(new.results[k], tangent)
 
 
 _STRUCTURED: dict[type[Operation], Structured] = {
@@ -285,7 +291,8 @@ def _with_tangents(program: Program, primal: func.FuncOp, wrt: tuple[bool, ...],
     sweep = ForwardSweep(program, Activity.of(primal, wrt, wanted, program.resolve), request)
     sweep.bind(source.args, block.args[: len(source.args)])
     active = [a for a, on in zip(block.args, wrt) if on]
-    sweep.tangents.update(zip(active, block.args[len(source.args) :]))
+    for argument, tangent in zip(active, block.args[len(source.args) :]):
+        sweep.set_tangent(argument, tangent)
     last = sweep.block(source, block)
     _hand_on(sweep, last, last.operands, [v for v, on in zip(last.operands, wanted) if on], block)
     return block

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.recomputation import drop, run_branches_again_in_reverse
-from gradir.autodiff.reverse.residuals import Residuals, plan, redo, substitute
+from gradir.autodiff.reverse.residuals import Residuals, name_copies, plan, redo, substitute
 from gradir.autodiff.reverse.stacks import changes_size
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import TensorBuilder
@@ -138,6 +138,7 @@ def _open(branch: Branch, given: list[SSAValue], saved: list[SSAValue] | tuple[S
     values.update((v, saved[k]) for v, k in zip(branch.residuals.saved, branch.slots))
     prefix = Block()
     redo(Builder(prefix, op.location), branch.residuals.redo, values)
+    name_copies(values)
     substitute(block, values)
     move_to_start(prefix, block)
     for arg in reversed(block.args):

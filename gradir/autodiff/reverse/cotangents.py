@@ -27,6 +27,12 @@ def accumulator_type(kind: Attribute) -> Attribute:
     return kind
 
 
+def name_after(derivative: SSAValue, value: SSAValue) -> None:
+    """Call the derivative of `%x` `%dx`, for readers; a value that has a name keeps it."""
+    if derivative.name_hint is None and value.name_hint is not None:
+        derivative.name_hint = f"d{value.name_hint}"
+
+
 class Cotangents:
     """Maps forward values to their cotangents; emits into `builder`."""
 
@@ -58,24 +64,25 @@ class Cotangents:
 
     def set(self, value: SSAValue, ct: SSAValue) -> None:
         self._of[value] = ct
+        name_after(ct, value)
 
     def add(self, value: SSAValue, ct: SSAValue) -> None:
         """Accumulate; values that are not active take no cotangent."""
         if value not in self.active:
             return
         if value not in self._of:
-            self._of[value] = ct
+            self.set(value, ct)
             return
         old = self.accumulator(value)
-        self._of[value] = self.t.add(old, self.t.convert(ct, element_of(old)))
+        self.set(value, self.t.add(old, self.t.convert(ct, element_of(old))))
 
     def add_at(self, value: SSAValue, at: SSAValue, dim: int, ct: SSAValue) -> None:
         """Accumulate `ct` into the slice `at` of the cotangent: never a full-size zero plus an add."""
         if value not in self.active:
             return
         if value not in self._of:
-            self._of[value] = self.t.update_at(ct, self.t.zeros(value.type), at, dim)
+            self.set(value, self.t.update_at(ct, self.t.zeros(value.type), at, dim))
             return
         whole = self.accumulator(value)
         part = self.t.add(self.t.index_at(whole, at, dim), self.t.convert(ct, element_of(whole)))
-        self._of[value] = self.t.update_at(part, whole, at, dim)
+        self.set(value, self.t.update_at(part, whole, at, dim))

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.autodiff.reverse import branches, calls, loops, ruled_calls, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
-from gradir.autodiff.reverse.residuals import plan, redo, substitute
+from gradir.autodiff.reverse.residuals import name_copies, plan, redo, substitute
 from gradir.autodiff.reverse.sweep import Sweep, Unit
 from gradir.autodiff.spell_out import activity_of
 from gradir.dialects.upstream import func
@@ -208,6 +208,7 @@ class Program:
             values[value] = backward.insert_arg(value.type, n)
         prefix = Block()
         redo(Builder(prefix, primal.location), residuals.redo, values)
+        name_copies(values)
         substitute(backward, values)
         move_to_start(prefix, backward)
         kinds_saved = tuple(v.type for v in residuals.saved)

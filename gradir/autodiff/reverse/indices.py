@@ -30,7 +30,9 @@ class Indices:
         self.builder = builder
 
     def constant(self, n: int) -> SSAValue:
-        return self.builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(n, INDEX)})
+        value = self.builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(n, INDEX)})
+        value.name_hint = f"c{n}" if n >= 0 else None
+        return value
 
     def _binary(self, kind: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
         return self.builder(kind, [x, y], [INDEX], {"overflowFlags": arith.IntegerOverflowAttr("none")})

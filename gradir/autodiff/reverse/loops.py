@@ -14,8 +14,17 @@ from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.indices import Indices, Trips, count_trips
 from gradir.autodiff.reverse.recomputation import drop, run_backward_loop, run_body_again_in_reverse
-from gradir.autodiff.reverse.residuals import plan, redo, substitute
-from gradir.autodiff.reverse.stacks import Stack, changes_size, empty_stack, from_stackable, shared_stack, stackable, to_stackable
+from gradir.autodiff.reverse.residuals import name_copies, plan, redo, substitute
+from gradir.autodiff.reverse.stacks import (
+    Stack,
+    changes_size,
+    empty_stack,
+    from_stackable,
+    shared_stack,
+    stack_name,
+    stackable,
+    to_stackable,
+)
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import INDEX, TensorBuilder
 from gradir.dialects.upstream import scf
@@ -67,6 +76,7 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
         unit.active.add(results[k])
     for stack, result in zip(stacks, loop.results[len(inits) :]):
         stack.value = result
+        result.name_hint = stack.arg.name_hint if stack.arg is not None else None
 
     def reverse(outer: Cotangents) -> None:
         if all(outer.get(results[k]) is None for k in on) and not captured:
@@ -111,6 +121,7 @@ def _push(
             covered.add(value)
         assert stack.value is not None
         stack.arg = forward.insert_arg(stack.value.type, len(forward.args))
+        stack.arg.name_hint = stack_name(carried_args[k] if k is not None else value)
         t = TensorBuilder(inner.builder)
         assert position is not None
         if stack.carried is not None:
@@ -139,6 +150,7 @@ def _pop(
     at, t = Indices(builder), TensorBuilder(builder)
     position = at.sub(at.sub(trips.value, at.constant(1)), backward.args[0])
     values: dict[SSAValue, SSAValue] = {forward.args[0]: trips.induction(at, position)}
+    backward.args[0].name_hint = "k"
     plain = iter(
         v for v in saved if not any(s.carried is not None and v in (forward.args[1 + s.carried], yields[s.carried]) for s in stacks)
     )
@@ -152,5 +164,6 @@ def _pop(
         values[successor] = from_stackable(builder, t.index_at(stack.value, at.add(position, at.constant(1))), successor.type)
         values[arg] = from_stackable(builder, t.index_at(stack.value, position), arg.type)
     redo(builder, redone, values)
+    name_copies(values)
     substitute(backward, values)
     move_to_start(prefix, backward)

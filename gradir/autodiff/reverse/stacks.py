@@ -79,6 +79,11 @@ def empty_stack(builder: Builder, stack: Stack) -> SSAValue:
     return builder(nd.EmptyOp, sizes, [tensor(kind.element_type, (stack.length, *shape_of(kind)))])
 
 
+def stack_name(value: SSAValue) -> str | None:
+    """What the stack of `%h` is called, for readers: `%hs`."""
+    return None if value.name_hint is None else f"{value.name_hint}s"
+
+
 def changes_size(unit: Unit, value: SSAValue, inside: Block) -> bool:
     """Whether the size of `value` is known only inside the block: it may differ from one run of the block to the next, so nothing
     outside can hold a value of each run."""
