@@ -14,8 +14,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from gradir.autodiff.activity import TERMINATORS, Activity
 from gradir.autodiff.forward import linear
 from gradir.autodiff.forward.transposition import tangents_of
+from gradir.autodiff.names import name_after
 from gradir.autodiff.registry import JVP, VJP, has_no_derivative
-from gradir.autodiff.reverse.cotangents import name_after
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.reverse.ruled_calls import call, moving
 from gradir.autodiff.reverse.sweep import clone, rule_of

@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, I
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block
+from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.recomputation import drop, run_branches_again_in_reverse
-from gradir.autodiff.reverse.residuals import Residuals, name_copies, plan, redo, substitute
+from gradir.autodiff.reverse.residuals import Residuals, plan, redo, substitute
 from gradir.autodiff.reverse.stacks import changes_size
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import TensorBuilder

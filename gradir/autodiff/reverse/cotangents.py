@@ -12,6 +12,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
+from gradir.autodiff.names import name_after
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects.types import NARROW_CLASSES, element_of, shape_of, tensor
 from gradir.ir.builder import Builder
@@ -25,12 +26,6 @@ def accumulator_type(kind: Attribute) -> Attribute:
     if isinstance(kind, TensorType) and isinstance(kind.element_type, NARROW_CLASSES):
         return tensor(f32, shape_of(kind))
     return kind
-
-
-def name_after(derivative: SSAValue, value: SSAValue) -> None:
-    """Call the derivative of `%x` `%dx`, for readers; a value that has a name keeps it."""
-    if derivative.name_hint is None and value.name_hint is not None:
-        derivative.name_hint = f"d{value.name_hint}"
 
 
 class Cotangents:

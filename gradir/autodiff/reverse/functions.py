@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse import branches, calls, loops, ruled_calls, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
-from gradir.autodiff.reverse.residuals import name_copies, plan, redo, substitute
+from gradir.autodiff.reverse.residuals import plan, redo, substitute
 from gradir.autodiff.reverse.sweep import Sweep, Unit
 from gradir.autodiff.spell_out import activity_of
 from gradir.dialects.upstream import func

@@ -11,20 +11,12 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block
+from gradir.autodiff.names import name_copies, name_stack
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.indices import Indices, Trips, count_trips
 from gradir.autodiff.reverse.recomputation import drop, run_backward_loop, run_body_again_in_reverse
-from gradir.autodiff.reverse.residuals import name_copies, plan, redo, substitute
-from gradir.autodiff.reverse.stacks import (
-    Stack,
-    changes_size,
-    empty_stack,
-    from_stackable,
-    shared_stack,
-    stack_name,
-    stackable,
-    to_stackable,
-)
+from gradir.autodiff.reverse.residuals import plan, redo, substitute
+from gradir.autodiff.reverse.stacks import Stack, changes_size, empty_stack, from_stackable, shared_stack, stackable, to_stackable
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import INDEX, TensorBuilder
 from gradir.dialects.upstream import scf
@@ -76,7 +68,7 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
         unit.active.add(results[k])
     for stack, result in zip(stacks, loop.results[len(inits) :]):
         stack.value = result
-        result.name_hint = stack.arg.name_hint if stack.arg is not None else None
+        name_copies({stack.arg: result} if stack.arg is not None else {})
 
     def reverse(outer: Cotangents) -> None:
         if all(outer.get(results[k]) is None for k in on) and not captured:
@@ -121,7 +113,7 @@ def _push(
             covered.add(value)
         assert stack.value is not None
         stack.arg = forward.insert_arg(stack.value.type, len(forward.args))
-        stack.arg.name_hint = stack_name(carried_args[k] if k is not None else value)
+        name_stack(stack.arg, carried_args[k] if k is not None else value)
         t = TensorBuilder(inner.builder)
         assert position is not None
         if stack.carried is not None:

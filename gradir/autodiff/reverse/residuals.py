@@ -114,13 +114,6 @@ def redo(builder: Builder, ops: list[Operation], values: dict[SSAValue, SSAValue
         values.update(zip(op.results, new.results))
 
 
-def name_copies(values: dict[SSAValue, SSAValue]) -> None:
-    """Call what stands for a value in the backward part as the value, for readers; what has a name keeps it."""
-    for old, new in values.items():
-        if new.name_hint is None:
-            new.name_hint = old.name_hint
-
-
 def substitute(block: Block, values: dict[SSAValue, SSAValue]) -> None:
     """Replace operands in `block` and everything nested in it."""
     for op in block.walk():

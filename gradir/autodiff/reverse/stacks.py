@@ -29,6 +29,8 @@ class Stack:
     carried: int | None = None
     arg: SSAValue | None = None
     value: SSAValue | None = None
+    keeps: SSAValue | None = None
+    """What of the body is pushed, for the residual report."""
 
 
 def stackable(kind: Attribute) -> TensorType:
@@ -77,11 +79,6 @@ def empty_stack(builder: Builder, stack: Stack) -> SSAValue:
     sizes: list[SSAValue] = [] if isinstance(stack.length, int) else [stack.length_value]
     sizes += TensorBuilder(builder).sizes(shape_of(kind))
     return builder(nd.EmptyOp, sizes, [tensor(kind.element_type, (stack.length, *shape_of(kind)))])
-
-
-def stack_name(value: SSAValue) -> str | None:
-    """What the stack of `%h` is called, for readers: `%hs`."""
-    return None if value.name_hint is None else f"{value.name_hint}s"
 
 
 def changes_size(unit: Unit, value: SSAValue, inside: Block) -> bool:
