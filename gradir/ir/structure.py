@@ -28,7 +28,12 @@ def move_to_start(source: Block, block: Block) -> None:
     """Move the ops of `source`, in their order, to the beginning of `block`."""
     if block.first_op is not None:
         move_before(source, block.first_op)
-        return
+    else:
+        move_to_end(source, block)
+
+
+def move_to_end(source: Block, block: Block) -> None:
+    """Move the ops of `source`, in their order, to the end of `block`."""
     for op in list(source.ops):
         op.detach()
         block.add_op(op)

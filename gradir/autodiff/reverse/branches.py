@@ -6,6 +6,7 @@ contributes nothing costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,7 +17,8 @@ from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.recomputation import drop, run_branches_again_in_reverse
-from gradir.autodiff.reverse.residuals import Residuals, plan, redo, substitute
+from gradir.autodiff.reverse.report import place
+from gradir.autodiff.reverse.residuals import Residuals, plan, redo, substitute, why_kept
 from gradir.autodiff.reverse.stacks import changes_size
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import TensorBuilder
@@ -85,6 +87,7 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
     unit.bind(op.results, new.results)
     outputs = new.results[: len(op.results)]
     saved = new.results[len(op.results) :]
+    _note(sweep, branches, saved, op)
 
     def reverse(outer: Cotangents) -> None:
         if all(outer.get(outputs[k]) is None for k in on):
@@ -99,6 +102,18 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
             outer.set(v, ct)
 
     sweep.tape.append(reverse)
+
+
+def _note(sweep: Sweep, branches: Sequence[Branch], saved: Sequence[SSAValue], op: Operation) -> None:
+    """Report the residuals of the branches. A result that several of them use is counted once, for the first."""
+    ledger, noted = sweep.unit.program.ledger, set[int]()
+    for number, branch in enumerate(branches):
+        where = place(f"branch {number} of {op.name}", op)
+        for value, slot in zip(branch.residuals.saved, branch.slots):
+            if slot not in noted:
+                why = why_kept(value, ledger.reader(value, branch.backward))
+                ledger.keep(saved[slot], value, where=where, why=why, again=sweep.again)
+            noted.add(slot)
 
 
 def _backward_block(op: Operation, sweep: Sweep, outputs: list[SSAValue], captured: list[SSAValue]) -> Block:

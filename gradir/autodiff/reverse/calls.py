@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import SymbolRefAttr, TensorType
 from xdsl.ir import Attribute
 
 from gradir.autodiff.reverse.cotangents import Cotangents
+from gradir.autodiff.reverse.report import place
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import func
@@ -28,6 +29,7 @@ def forward_call(sweep: Sweep, op: func.CallOp) -> None:
     )
     results, residuals = call.results[: len(op.results)], call.results[len(op.results) :]
     unit.bind(op.results, results)
+    unit.program.ledger.keep_all(residuals, pair.residuals, where=place("call", op), again=sweep.again)
     known = {name for kind in (*op.operand_types, *op.result_types) for name in _names(kind)}
     for name in {name for kind in pair.residual_types for name in _names(kind)} - known:
         unit.bound[name] = sweep.builder.block  # a size that the callee found: each call has its own

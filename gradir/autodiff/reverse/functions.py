@@ -12,13 +12,14 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse import branches, calls, loops, ruled_calls, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
-from gradir.autodiff.reverse.residuals import plan, redo, substitute
+from gradir.autodiff.reverse.report import Ledger, Residual
+from gradir.autodiff.reverse.residuals import plan, redo, substitute, why_kept
 from gradir.autodiff.reverse.sweep import Sweep, Unit
 from gradir.autodiff.spell_out import activity_of
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
-from gradir.ir.structure import move_to_start
+from gradir.ir.structure import move_to_end, move_to_start
 
 REGISTERED = (branches, calls, loops, ruled_calls, while_loops)
 """Importing these registers the structured ops."""
@@ -31,6 +32,8 @@ class Pair:
     forward: str
     backward: str
     residual_types: tuple[Attribute, ...]
+    residuals: tuple[Residual, ...] = ()
+    """Their records, when the ledger is on."""
 
 
 @dataclass
@@ -53,6 +56,9 @@ class Program:
     """Those that are being made: a rule may name itself."""
     pending: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
     """What is being made, outermost first: from which function, what, and for which arguments. Meeting one again is recursion."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the generated functions keep for their backward parts."""
 
     def __post_init__(self) -> None:
         for op in self.module.body.block.ops:
@@ -130,6 +136,7 @@ class Program:
         """The function of `reversed_block`, beside `primal`."""
         block, outputs = self.reversed_block(primal, wrt, seeds=seeds, given=given, request=request, keep_results=keep_results)
         new = new_function(self.fresh_name(name), block, [v.type for v in outputs], private=True, loc=primal.location)
+        self.ledger.finish(new.sym_name.data, block)
         return self.insert(new, primal)
 
     def reversed_block(
@@ -148,7 +155,8 @@ class Program:
         unit.bind(source.args, block.args)
         sweep = Sweep(unit, block)
         results = sweep.forward(source)
-        cts = Cotangents(Builder(block, primal.location), unit.active)
+        backward = Block()
+        cts = Cotangents(Builder(backward, primal.location), unit.active)
         for k in seeds:
             seed = block.args[len(source.args) + k] if given else cts.t.full(1.0, kinds[k])
             cts.add(results[k], seed)
@@ -157,6 +165,9 @@ class Program:
         gradients = [cts.get_or_zeros(block.args[k]) for k in wrt]
         outputs = [*(results if keep_results else []), *gradients]
         cts.builder.op(func.ReturnOp, outputs)
+        if self.ledger.on:
+            self._note_straight_line(primal, block, backward)
+        move_to_end(backward, block)
         return block, outputs
 
     def split(
@@ -203,6 +214,8 @@ class Program:
         cts.builder.op(func.ReturnOp, gradients)
 
         residuals = plan(forward, backward, lambda v: False)
+        for value in residuals.saved:
+            self._note(primal, value, backward)
         Builder(forward, primal.location).op(func.ReturnOp, [*results, *residuals.saved])
         values: dict[SSAValue, SSAValue] = {}
         for n, value in enumerate(residuals.saved):
@@ -213,13 +226,25 @@ class Program:
         substitute(backward, values)
         move_to_start(prefix, backward)
         kinds_saved = tuple(v.type for v in residuals.saved)
+        records = self.ledger.records(residuals.saved)
+        self.ledger.finish(names[1], backward)
         last = primal
         made: list[str] = []
         for stem, block, outputs in ((names[0], forward, [*kinds, *kinds_saved]), (names[1], backward, [g.type for g in gradients])):
             new_fn = new_function(self.fresh_name(stem), block, outputs, private=True, loc=primal.location)
             made.append(self.insert(new_fn, last))
             last = new_fn
-        return Pair(made[0], made[1], kinds_saved)
+        return Pair(made[0], made[1], kinds_saved, records)
+
+    def _note_straight_line(self, primal: func.FuncOp, forward: Block, backward: Block) -> None:
+        """Report what the backward part of a whole function reads of its forward part."""
+        arguments = set(forward.args)
+        for value in plan(forward, backward, arguments.__contains__).saved:
+            self._note(primal, value, backward)
+
+    def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block) -> None:
+        where = f"@{primal.sym_name.data}"
+        self.ledger.keep(value, value, where=where, why=why_kept(value, self.ledger.reader(value, backward)))
 
 
 def _copy_names(source: Block, block: Block) -> None:

@@ -15,8 +15,18 @@ from gradir.autodiff.names import name_copies, name_stack
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.indices import Indices, Trips, count_trips
 from gradir.autodiff.reverse.recomputation import drop, run_backward_loop, run_body_again_in_reverse
+from gradir.autodiff.reverse.report import place
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
-from gradir.autodiff.reverse.stacks import Stack, changes_size, empty_stack, from_stackable, shared_stack, stackable, to_stackable
+from gradir.autodiff.reverse.stacks import (
+    Stack,
+    changes_size,
+    empty_stack,
+    from_stackable,
+    note_stack,
+    shared_stack,
+    stackable,
+    to_stackable,
+)
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import INDEX, TensorBuilder
 from gradir.dialects.upstream import scf
@@ -68,6 +78,7 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
         unit.active.add(results[k])
     for stack, result in zip(stacks, loop.results[len(inits) :]):
         stack.value = result
+        note_stack(unit.program.ledger, stack, backward, place("loop", op, trips.size), again=sweep.again)
         name_copies({stack.arg: result} if stack.arg is not None else {})
 
     def reverse(outer: Cotangents) -> None:
@@ -121,6 +132,7 @@ def _push(
             pushed.append(t.update_at(to_stackable(inner.builder, yields[stack.carried]), stack.arg, after))
         else:
             pushed.append(t.update_at(to_stackable(inner.builder, value), stack.arg, position))
+        stack.keeps = carried_args[k] if k is not None else value
         stacks.append(stack)
     inner.builder.op(scf.YieldOp, [*yields, *pushed])
     return stacks

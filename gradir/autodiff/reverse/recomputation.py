@@ -14,7 +14,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from gradir.autodiff.activity import free_values
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.indices import Indices, Trips
-from gradir.autodiff.reverse.stacks import Stack, empty_stack, from_stackable, stackable, to_stackable
+from gradir.autodiff.reverse.report import place
+from gradir.autodiff.reverse.stacks import Stack, empty_stack, from_stackable, note_stack, stackable, to_stackable
 from gradir.autodiff.reverse.sweep import Sweep, Unit, clone
 from gradir.autodiff.tensors import INDEX, TensorBuilder
 from gradir.dialects.upstream import scf
@@ -71,20 +72,26 @@ def run_body_again_in_reverse(sweep: Sweep, op: scf.ForOp, trips: Trips) -> None
 
     inner = Builder(forward, op.location)
     position = trips.position(Indices(inner), forward.args[0])
-    stacks, pushed = [], []
+    stacks: list[Stack] = []
+    starts: list[SSAValue] = []
+    pushed: list[SSAValue] = []
     for k in kept:
-        stack = Stack(stackable(inits[k].type), trips.size, trips.value)
+        stack = Stack(stackable(inits[k].type), trips.size, trips.value, keeps=forward.args[1 + k])
         start = empty_stack(sweep.builder, stack)
         argument = forward.insert_arg(start.type, len(forward.args))
         pushed.append(TensorBuilder(inner).update_at(to_stackable(inner, forward.args[1 + k]), argument, position))
-        stacks.append(start)
+        stacks.append(stack)
+        starts.append(start)
     inner.op(scf.YieldOp, [*yields, *pushed])
-    operands = [lower, upper, step, *inits, *stacks]
+    operands = [lower, upper, step, *inits, *starts]
     loop = sweep.builder.op(scf.ForOp, operands, [a.type for a in forward.args[1:]], regions=[Region(forward)])
     results, saved = loop.results[: len(inits)], loop.results[len(inits) :]
     unit.bind(op.results, results)
     for k in on:
         unit.active.add(results[k])
+    for stack, result in zip(stacks, saved):
+        stack.value = result
+        note_stack(unit.program.ledger, stack, forward, place("loop run again", op, trips.size), again=sweep.again)
 
     def reverse(outer: Cotangents) -> None:
         if all(outer.get(results[k]) is None for k in on) and not captured:

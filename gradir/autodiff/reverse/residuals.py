@@ -20,7 +20,7 @@ from gradir.ir.builder import Builder
 FREE: tuple[type[Operation], ...] = (
     nd.ConstantOp, nd.IotaOp, nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp, nd.IndexAtOp, nd.SymbolOp,
     upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp,
-    arith.IndexCastOp, arith.CmpiOp, arith.SelectOp,
+    arith.IndexCastOp, arith.CmpiOp, arith.SelectOp, arith.MaxSIOp, arith.CeilDivSIOp,
 )  # fmt: skip
 """Ops that cost nothing next to a load: views, constants and index arithmetic."""
 
@@ -53,6 +53,17 @@ def plan(forward: Block, backward: Block, available: Callable[[SSAValue], bool])
             _collect(value, inside, available, must, redo)
     order = {op: k for k, op in enumerate(forward.ops)}
     return Residuals(list(must), sorted(redo, key=order.__getitem__))
+
+
+def why_kept(value: SSAValue, reader: str) -> str:
+    """The reason in the residual report; `reader` is the op whose derivative reads the value, if that is known."""
+    if not isinstance(value, OpResult):
+        reason = "enters the region"
+    elif isinstance(value.op, CHEAP):
+        reason = "cheap, but what it is made of is not kept"
+    else:
+        reason = f"expensive: {value.op.name.removeprefix('nd.')}"
+    return f"{reason}; read by the backward part of {reader.removeprefix('nd.')}" if reader else reason
 
 
 def _redoable(

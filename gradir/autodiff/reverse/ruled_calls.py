@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.autodiff.reverse.cotangents import Cotangents
+from gradir.autodiff.reverse.report import place
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import TensorBuilder, is_differentiable
 from gradir.dialects import ad, nd
@@ -39,6 +40,9 @@ def forward_custom_vjp(sweep: Sweep, op: ad.CustomVjpOp) -> None:
     run = call(sweep.builder, op.rule("forward"), arguments, forward.function_type.outputs.data)
     results, residuals = run.results[: len(op.results)], run.results[len(op.results) :]
     unit.bind(op.results, results)
+    for value in residuals:
+        where, why = place(f"call of @{op.rule('forward')}", op), f"the rule @{op.rule('forward')} returns it for @{op.rule('backward')}"
+        unit.program.ledger.keep(value, value, where=where, why=why, again=sweep.again)
 
     def reverse(cts: Cotangents) -> None:
         if all(cts.get(r) is None for r in results):
@@ -117,6 +121,7 @@ def forward_checkpoint(sweep: Sweep, op: ad.CheckpointOp) -> None:
         held = cts.builder.op(nd.OptimizationBarrierOp, [*tensors, *given], [v.type for v in (*tensors, *given)]).results
         kept = dict(zip(tensors, held))
         again = call(cts.builder, pair.forward, [kept.get(v, v) for v in arguments], [*(r.type for r in results), *pair.residual_types])
+        unit.program.ledger.keep_all(again.results[len(results) :], pair.residuals, where=place("checkpoint", op), again=True)
         active = [v for v, on in zip(arguments, wrt) if on]
         back = [*again.results[len(results) :], *held[len(tensors) :]]
         for value, ct in zip(active, call(cts.builder, pair.backward, back, [v.type for v in active]).results):

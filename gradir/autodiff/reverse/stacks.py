@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType, TensorType, i64
 from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.core import OpResult
 
 from gradir.autodiff.reverse.indices import Indices, Trips, bind_size
+from gradir.autodiff.reverse.report import Ledger
+from gradir.autodiff.reverse.residuals import why_kept
 from gradir.autodiff.reverse.sweep import Sweep, Unit
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects import nd
@@ -79,6 +82,15 @@ def empty_stack(builder: Builder, stack: Stack) -> SSAValue:
     sizes: list[SSAValue] = [] if isinstance(stack.length, int) else [stack.length_value]
     sizes += TensorBuilder(builder).sizes(shape_of(kind))
     return builder(nd.EmptyOp, sizes, [tensor(kind.element_type, (stack.length, *shape_of(kind)))])
+
+
+def note_stack(ledger: Ledger, stack: Stack, backward: Block, where: str, *, again: bool = False) -> None:
+    """Record a finished stack, which `backward` reads."""
+    if ledger.on and stack.value is not None and stack.keeps is not None:
+        kept = stack.keeps
+        carried = f"carried value of a loop, {stack.length} entries"
+        why = carried if not isinstance(kept, OpResult) else why_kept(kept, ledger.reader(kept, backward))
+        ledger.keep(stack.value, kept, where=where, why=why, entries=stack.length, again=again)
 
 
 def changes_size(unit: Unit, value: SSAValue, inside: Block) -> bool:

@@ -107,12 +107,15 @@ class Sweep:
                 return
             ct: Any = found[0] if len(found) == 1 else found
             cts.builder.loc = op.location
+            block = cts.builder.block
+            before = block.last_op
             if isinstance(op, nd.IndexAtOp):
                 cts.add_at(op.operand, op.at, op.number("dim"), ct)
-                return
-            for operand, contribution in zip(op.operands, rule(cts.t, op, ct)):
-                if contribution is not None and operand in cts.active:
-                    cts.add(operand, contribution() if callable(contribution) else contribution)
+            else:
+                for operand, contribution in zip(op.operands, rule(cts.t, op, ct)):
+                    if contribution is not None and operand in cts.active:
+                        cts.add(operand, contribution() if callable(contribution) else contribution)
+            self.unit.program.ledger.reverses(before, block, op)
 
         self.tape.append(reverse)
 
