@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_values
+from gradir.autodiff.names import name_copies, name_stack
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
 from gradir.autodiff.reverse.indices import Indices, Trips
 from gradir.autodiff.reverse.report import place
@@ -79,6 +80,7 @@ def run_body_again_in_reverse(sweep: Sweep, op: scf.ForOp, trips: Trips) -> None
         stack = Stack(stackable(inits[k].type), trips.size, trips.value, keeps=forward.args[1 + k])
         start = empty_stack(sweep.builder, stack)
         argument = forward.insert_arg(start.type, len(forward.args))
+        name_stack(argument, forward.args[1 + k])
         pushed.append(TensorBuilder(inner).update_at(to_stackable(inner, forward.args[1 + k]), argument, position))
         stacks.append(stack)
         starts.append(start)
@@ -86,6 +88,7 @@ def run_body_again_in_reverse(sweep: Sweep, op: scf.ForOp, trips: Trips) -> None
     operands = [lower, upper, step, *inits, *starts]
     loop = sweep.builder.op(scf.ForOp, operands, [a.type for a in forward.args[1:]], regions=[Region(forward)])
     results, saved = loop.results[: len(inits)], loop.results[len(inits) :]
+    name_copies(dict(zip(forward.args[1 + len(inits) :], saved)))
     unit.bind(op.results, results)
     for k in on:
         unit.active.add(results[k])
@@ -101,6 +104,7 @@ def run_body_again_in_reverse(sweep: Sweep, op: scf.ForOp, trips: Trips) -> None
         backward = Block(arg_types=[INDEX, *(inits[k].type for k in on), *(accumulator_type(v.type) for v in captured)])
         builder = Builder(backward, op.location)
         at, t = Indices(builder), TensorBuilder(builder)
+        backward.args[0].name_hint = "k"
         position = at.sub(at.sub(trips.value, at.constant(1)), backward.args[0])
         unit.bind(body.args[:1], [trips.induction(at, position)])
         for k, stack in zip(kept, saved):

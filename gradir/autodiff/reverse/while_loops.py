@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse.indices import Indices
 from gradir.autodiff.reverse.recomputation import run_again_in_reverse
 from gradir.autodiff.reverse.sweep import Sweep, Unit, clone, structured
@@ -24,6 +25,7 @@ def forward_while(sweep: Sweep, op: scf.WhileOp) -> None:
     """Copy the loop with a counter of its trips; record that it is run again as a counted loop, and backwards."""
     counted = _counted(sweep, op)
     *results, trips = counted.results
+    trips.name_hint = "trips"
     sweep.unit.bind(op.results, results)
 
     run_again_in_reverse(sweep, op, results, lambda again: _as_counted_loop(again, op, trips))
@@ -50,6 +52,7 @@ def _copied(source: Block, values: dict[SSAValue, SSAValue]) -> Block:
     block = Block(arg_types=[*(a.type for a in source.args), INDEX])
     for old, new in zip(source.args, block.args):
         values[old], new.name_hint = new, old.name_hint
+    block.args[-1].name_hint = "n"
     for op in list(source.ops)[:-1]:
         block.add_op(clone(op, values))
     return block
@@ -60,6 +63,8 @@ def _as_counted_loop(again: Sweep, op: scf.WhileOp, trips: SSAValue) -> Block:
     unit = again.unit
     before, after = op.before_region.block, op.after_region.block
     body = Block(arg_types=[INDEX, *(a.type for a in before.args)])
+    body.args[0].name_hint = "t"
+    name_copies(dict(zip(before.args, body.args[1:])))
     forwarded = _inlined(unit, before, body.args[1:], body)
     Builder(body, op.location).op(scf.YieldOp, _inlined(unit, after, forwarded, body))
     at = Indices(again.builder)
