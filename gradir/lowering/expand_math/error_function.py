@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import f64
 
 from gradir.lowering.expand_math import coefficients as c
 from gradir.lowering.expand_math.algebra import Expression, two_product
-from gradir.lowering.expand_math.exponential import exp
+from gradir.lowering.expand_math.exponential import bounded_exp, exp
 
 _ERFC = {23: (2.0, 10.1), 52: (4.0, 27.3)}
 """k, and from where on erfc is 0."""
@@ -32,7 +32,7 @@ def _erf_f32(a: Expression) -> Expression:
     r = r.fma(s, u)
     for k in (-1.06777877e-1, -6.34846687e-1, -1.28717512e-1):
         r = r.fma(bounded, k)
-    large = 1.0 - exp(r.fma(bounded, -bounded))
+    large = 1.0 - bounded_exp(r.fma(bounded, -bounded))
     return a.gt(0.921875).select(large, _small(a))
 
 

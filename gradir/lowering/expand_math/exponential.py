@@ -1,7 +1,8 @@
 """exp, exp2, expm1 and the hyperbolic functions.
 
 exp(x) = 2^n exp(r) with n = round(x / ln 2); the sum with 1.5 * 2^mantissa rounds to an integer and leaves it in the low bits, so that no
-float is converted to an integer (whose out-of-range cases would be undefined). 2^n is applied in two halves: denormal results round once.
+float is converted to an integer (whose out-of-range cases would be undefined). The bits of the sum stand for n itself: a shift into the
+exponent drops what is above. 2^n is applied in two halves: denormal results round once.
 """
 
 from __future__ import annotations
@@ -9,26 +10,36 @@ from __future__ import annotations
 from gradir.lowering.expand_math import coefficients as c
 from gradir.lowering.expand_math.algebra import Expression, Format
 
-_EXP_RANGE = {23: (88.72283935546875, -103.97208404541016), 52: (709.782712893384, -745.1332191019412)}
+_EXP_RANGE = {23: (89.0, -104.0), 52: (710.0, -746.0)}
+"""From where on e^x is infinite, and 0."""
 _EXP2_RANGE = {23: (128.0, -150.0), 52: (1024.0, -1075.0)}
+_LOG_OF_LARGEST = {23: 88.72283935546875, 52: 709.782712893384}
 _INF = float("inf")
 
 
 def exp(x: Expression) -> Expression:
     """e^x."""
     f = x.format
-    k, r = _reduce(x, f)
-    p = r.polynomial((*c.by_format(f, c.EXP_F32, c.EXP_F64), 1.0, 1.0))
-    return _limits(x, _scaled(p, k, f), *_EXP_RANGE[f.mantissa])
+    n, r = _reduce(_limited(x, *_EXP_RANGE[f.mantissa]), f)
+    p = r.polynomial(c.by_format(f, c.EXP_F32, c.EXP_F64)).fma(r, 1.0).fma(r, 1.0)
+    return _scaled(p, n, f)
+
+
+def bounded_exp(x: Expression) -> Expression:
+    """e^x where 2^-100 < e^x < 2^100, or NaN: sooner than `exp`, and within 2 ulp."""
+    f = x.format
+    n, r = _reduce(x, f)
+    return r.polynomial((*c.by_format(f, c.EXP_F32, c.EXP_F64), 1.0, 1.0)) * _power_of_2(n, f)
 
 
 def exp2(x: Expression) -> Expression:
     """2^x; exact for integers."""
     f = x.format
+    x = _limited(x, *_EXP2_RANGE[f.mantissa])
     shifted = x + f.magic
     r = x - (shifted - f.magic)
     p = r.fma(r.polynomial(c.by_format(f, c.EXP2_F32, c.EXP2_F64)), 1.0)
-    return _limits(x, _scaled(p, shifted.bits() - f.magic_bits, f), *_EXP2_RANGE[f.mantissa])
+    return _scaled(p, shifted.bits(), f)
 
 
 def expm1(x: Expression) -> Expression:
@@ -38,8 +49,8 @@ def expm1(x: Expression) -> Expression:
     small = (r * r).fma(r.polynomial(c.by_format(f, c.EXP_F32, c.EXP_F64)), r)
     half = ((k + (f.bias - 1)) << f.mantissa).as_float()
     scaled = half.fma(small, half - 0.5)
-    result = k.eq(0).select(small, scaled + scaled)
-    high, low = _EXP_RANGE[f.mantissa][0], -18.0 if f.mantissa == 23 else -40.0
+    result = k.eq(f.magic_bits).select(small, scaled + scaled)
+    high, low = _LOG_OF_LARGEST[f.mantissa], -18.0 if f.mantissa == 23 else -40.0
     result = x.gt(high).select(_INF, x.lt(low).select(-1.0, result))
     return result.copysign(x)
 
@@ -52,7 +63,7 @@ def tanh(x: Expression) -> Expression:
     if f.mantissa == 23:
         z = x * x
         small = (a * z).fma(z.polynomial(c.TANH_F32), a)
-        large = 1.0 - 2.0 / (exp(twice) + 1.0)
+        large = 1.0 - 2.0 / (bounded_exp(twice.gt(20.0).select(20.0, twice)) + 1.0)
         return a.lt(0.625).select(small, large).copysign(x)
     t = expm1(twice)
     return a.gt(22.0).select(1.0, t / (t + 2.0)).copysign(x)
@@ -80,22 +91,26 @@ def cosh(x: Expression) -> Expression:
 
 
 def _reduce(x: Expression, f: Format) -> tuple[Expression, Expression]:
-    """n = round(x / ln 2) as an integer, and r = x - n ln 2."""
+    """The bits of n = round(x / ln 2) plus 1.5 * 2^mantissa, and r = x - n ln 2."""
     shifted = x.fma(c.LOG2E, f.magic)
     n = shifted - f.magic
     high, low = c.LN2_HIGH_LOW[f.mantissa]
     r = n.fma(-low, n.fma(-high, x))
-    return shifted.bits() - f.magic_bits, r
+    return shifted.bits(), r
 
 
-def _scaled(p: Expression, k: Expression, f: Format) -> Expression:
-    """p * 2^k."""
-    first = k >> 1
-    for part in (first, k - first):
-        p = p * ((part + f.bias) << f.mantissa).as_float()
-    return p
+def _scaled(p: Expression, n: Expression, f: Format) -> Expression:
+    """p * 2^n, p near 1."""
+    first = n >> 1
+    return p * _power_of_2(first, f) * _power_of_2(n - first, f)
 
 
-def _limits(x: Expression, result: Expression, high: float, low: float) -> Expression:
-    """inf above `high`, 0 below `low`; NaN passes both comparisons and is NaN in `result`."""
-    return x.gt(high).select(_INF, x.lt(low).select(0.0, result))
+def _power_of_2(n: Expression, f: Format) -> Expression:
+    """2^n for a normal result."""
+    return ((n << f.mantissa) + (f.bias << f.mantissa)).as_float()
+
+
+def _limited(x: Expression, high: float, low: float) -> Expression:
+    """x within the range where the result changes; NaN passes both comparisons."""
+    x = x.gt(high).select(high, x)
+    return x.lt(low).select(low, x)
