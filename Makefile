@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full fuzz check docs stablehlo-status bench bench-peers clean
+.PHONY: demo test test-full fuzz fuzz-grad check docs stablehlo-status bench bench-peers clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ test-full: $(VENV)/.test       ## every test
 
 fuzz: $(VENV)/.test            ## random programs and damaged IR for SECONDS=600 from SEED=...; finds go to build/fuzz
 	$(BIN)/python -m gradir.tools.fuzz --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
+
+fuzz-grad: $(VENV)/.test       ## derivatives of random programs with control flow for SECONDS=600 from SEED=...; finds go to build/fuzz
+	$(BIN)/python -m gradir.tools.fuzz --gradients --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
 check: $(VENV)/.dev            ## lint, types, layers, facets, error codes
 	$(BIN)/ruff check gradir tests examples bench

@@ -2,6 +2,7 @@
 
 python -m gradir.tools.fuzz --seconds 600                      random seeds
 python -m gradir.tools.fuzz --seconds 60 --seed 4000           from seed 4000 on
+python -m gradir.tools.fuzz --gradients --seconds 600          derivatives of programs full of control flow
 python -m gradir.tools.fuzz --oracle compiled --seed 7 build/fuzz/1.mlir
 python -m gradir.tools.fuzz --ops                              which ops take part, and which do not
 """
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from gradir.tools.fuzz import campaign
 from gradir.tools.fuzz.campaign import Tally
-from gradir.tools.fuzz.oracles import ORACLES, RefusedError, ask
+from gradir.tools.fuzz.oracles import ORACLES, ask
+from gradir.tools.fuzz.refusal import RefusedError
 from gradir.tools.fuzz.templates import ops, templates_of, unusable
 from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
 
@@ -39,7 +41,9 @@ def run(arguments: Sequence[str]) -> int:
         return _again(args)
     first = args.seed if args.seed is not None else int(time.time()) % 1_000_000 * 1000
     sys.stderr.write(f"fuzz: seeds from {first} for {args.seconds:g} s\n")
-    tally = campaign.run(args.seconds, first, Path(args.output), _display(), seeds=args.count, reduce_for=args.reduce_for)
+    tally = campaign.run(
+        args.seconds, first, Path(args.output), _display(), seeds=args.count, reduce_for=args.reduce_for, gradients=args.gradients
+    )
     sys.stderr.write("\n" + _summary(tally))
     return DIAGNOSED if tally.finds else OK
 
@@ -51,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seconds", type=float, default=60.0, metavar="N", help="how long (default 60)")
     add("--seed", type=int, default=None, metavar="N", help="first seed (default: from the clock); with FILE the seed of the question")
     add("--count", type=int, default=None, metavar="N", help="stop after so many seeds")
+    add("--gradients", action="store_true", help="programs full of control flow, and questions about their derivatives alone")
     add("--oracle", default="semantics", choices=sorted(ORACLES), help="with FILE: what to ask")
     add("--output", default="build/fuzz", metavar="DIR", help="where finds go (default build/fuzz)")
     add("--reduce-for", type=float, default=60.0, metavar="N", help="seconds that the reduction of a find may take (default 60)")

@@ -24,13 +24,20 @@ from gradir.driver.lower import lower
 from gradir.errors import GradirError
 from gradir.ir.text import print_module
 from gradir.tools.fuzz import damage_ops, damage_text
-from gradir.tools.fuzz.oracles import RefusedError, ask
+from gradir.tools.fuzz.gradients.program import smooth_program
+from gradir.tools.fuzz.oracles import ask
 from gradir.tools.fuzz.programs import random_program
+from gradir.tools.fuzz.refusal import RefusedError
 from gradir.tools.fuzz.templates import ops, templates_of
 from gradir.tools.reduce import reduce_lines, reduce_module
 
 SCHEDULE = ("semantics", "damaged", "compiled", "damaged", "gradient", "damaged", "semantics", "damaged", "round-trip", "damaged")
 """Which question the seeds 0, 1, 2, ... ask."""
+
+GRADIENTS = (
+    "derivatives", "compiled-derivatives", "derivatives", "second-order", "derivatives", "lanes", "derivatives", "compiled-derivatives",
+)  # fmt: skip
+"""The same for a campaign on derivatives."""
 
 CORPUS = 64
 """Programs that damage is done to: made once for each range of seeds."""
@@ -58,9 +65,17 @@ class Tally:
     last: int = -1
 
 
-def case_of(seed: int) -> Case:
-    """The question with that number."""
-    oracle = SCHEDULE[seed % len(SCHEDULE)]
+def oracle_of(seed: int, gradients: bool = False) -> str:
+    """Which question has that number."""
+    schedule = GRADIENTS if gradients else SCHEDULE
+    return schedule[seed % len(schedule)]
+
+
+def case_of(seed: int, gradients: bool = False) -> Case:
+    """The question with that number, and its program."""
+    oracle = oracle_of(seed, gradients)
+    if gradients:
+        return Case(seed, oracle, smooth_program(seed))
     if oracle == "gradient":
         return Case(seed, oracle, random_program(seed, steps=5, only=_differentiable()))
     if oracle != "damaged":
@@ -104,14 +119,24 @@ def _lowered(text: str, stage: str) -> str:
 
 
 def run(
-    seconds: float, first: int, folder: Path, show: Callable[[Tally, float], None], *, seeds: int | None = None, reduce_for: float = 60.0
+    seconds: float,
+    first: int,
+    folder: Path,
+    show: Callable[[Tally, float], None],
+    *,
+    seeds: int | None = None,
+    reduce_for: float = 60.0,
+    gradients: bool = False,
 ) -> Tally:
-    """Ask questions from seed `first` on for that time (or that many of them); finds are reduced and written to `folder`."""
+    """Ask questions from seed `first` on for that time (or that many of them); finds are reduced and written to `folder`.
+
+    `gradients`: the questions are about derivatives.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tally, began, known = Tally(last=first - 1), time.monotonic(), set[str]()
     while (left := seconds - (time.monotonic() - began)) > 0 and (seeds is None or tally.last + 1 < first + seeds):
         stop = None if seeds is None else first + seeds
-        for case, outcome, message in _child(tally.last + 1, stop, left):
+        for case, outcome, message in _child(tally.last + 1, stop, left, gradients):
             tally.last = case.seed
             tally.asked[case.oracle] = tally.asked.get(case.oracle, 0) + 1
             if outcome == "refused":
@@ -129,13 +154,13 @@ def _kind(message: str) -> str:
     return re.sub(r"'[^']*'|\d+", "", message)[:80]
 
 
-def _child(first: int, stop: int | None, seconds: float) -> Iterator[tuple[Case, str, str]]:
+def _child(first: int, stop: int | None, seconds: float, gradients: bool) -> Iterator[tuple[Case, str, str]]:
     """The outcomes of the seeds from `first` on, asked in a process of its own; one that dies is the last one's find."""
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(reader)
-        _work(first, stop, seconds, writer)
+        _work(first, stop, seconds, writer, gradients)
     os.close(writer)
     current: Case | None = None
     buffer = b""
@@ -163,13 +188,13 @@ def _child(first: int, stop: int | None, seconds: float) -> Iterator[tuple[Case,
         yield current, "found", f"the process died: {signal.Signals(os.WTERMSIG(status)).name}"
 
 
-def _work(first: int, stop: int | None, seconds: float, writer: int) -> None:
+def _work(first: int, stop: int | None, seconds: float, writer: int, gradients: bool) -> None:
     """What the child does; never returns."""
     _mute()
     code, end, seed = 0, time.monotonic() + seconds, first
     try:
         while time.monotonic() < end and (stop is None or seed < stop):
-            _tell(writer, *_answer(seed, writer))
+            _tell(writer, *_answer(seed, writer, gradients))
             seed += 1
     except (BrokenPipeError, KeyboardInterrupt):
         code = 1
@@ -184,11 +209,15 @@ def _mute() -> None:
         os.dup2(nowhere, stream)
 
 
-def _answer(seed: int, writer: int) -> tuple[Case, str, str]:
+def _answer(seed: int, writer: int, gradients: bool) -> tuple[Case, str, str]:
     try:
-        case = case_of(seed)
+        case = case_of(seed, gradients)
     except Exception as error:  # a generator that crashes is a find too: verifier, parser and printer take part in it
-        return Case(seed, SCHEDULE[seed % len(SCHEDULE)], ""), "found", f"making the program: {type(error).__name__}: {error}"
+        return (
+            Case(seed, (GRADIENTS if gradients else SCHEDULE)[seed % len(GRADIENTS if gradients else SCHEDULE)], ""),
+            "found",
+            f"making the program: {type(error).__name__}: {error}",
+        )
     _tell(writer, case, "asking", "")
     try:
         complaint = ask(case.oracle, case.text, case.seed)

@@ -30,6 +30,8 @@ from gradir.ir.text import parse_module, print_module, verify_module
 from gradir.reference import SemanticsChecker, compare, expectations, run
 from gradir.reference.inputs import generate
 from gradir.reference.run import input_types
+from gradir.tools.fuzz.gradients.questions import QUESTIONS
+from gradir.tools.fuzz.refusal import RefusedError
 from gradir.tools.pass_manager import plan
 from gradir.tools.session import Input, Session, Settings
 from gradir.tools.timing import Timer
@@ -43,10 +45,6 @@ SECONDS = 20
 
 class SlowError(BaseException):
     """The time for one answer is over. Like Ctrl-C it is nothing that a pass or a verifier may take for its own failure."""
-
-
-class RefusedError(Exception):
-    """The question cannot be asked of this program."""
 
 
 def ask(name: str, text: str, seed: int, seconds: int = SECONDS) -> str | None:
@@ -232,9 +230,10 @@ ORACLES: Mapping[str, Oracle] = {
     "compiled": compiled,
     "gradient": gradient,
     "damaged": damaged,
+    **QUESTIONS,
 }
 
-PATIENT = frozenset({"semantics", "compiled", "gradient"})
+PATIENT = frozenset({"semantics", "compiled", "gradient", *QUESTIONS})
 """Oracles that run the evaluator, which is slow by design: no answer in time is no complaint."""
 
 
