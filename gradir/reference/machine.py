@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -22,6 +22,7 @@ Value = Any
 """A numpy array or scalar, a `Partial` or a `View`."""
 
 Implementation = Callable[..., Any]
+Step: TypeAlias = "tuple[Operation, Implementation, tuple[SSAValue, ...], tuple[SSAValue, ...]]"
 """`f(machine, op, *operand values)` -> None, one value, or a tuple of values."""
 
 Watcher = Callable[[Operation, Sequence[Value], Sequence[Value]], Sequence[Value]]
@@ -81,7 +82,8 @@ class Machine:
         self.globals: dict[str, Value] = {}
         self.grids: list[Any] = []  # coordinates of the running `linalg.generic`
         self.race: Any = None  # the `Race` of the running `scf.parallel`, see `buffers`
-        self._steps: dict[Block, list[tuple[Operation, Implementation, tuple[SSAValue, ...], tuple[SSAValue, ...]]]] = {}
+        self._binding: set[Block] = set()  # blocks of regions that name sizes: each run names its own
+        self._steps: dict[Block, list[Step]] = {}
         self._symbols: dict[str, Operation] = {}
         for op in module.body.block.ops:
             if isinstance(name := op.properties.get("sym_name"), StringAttr):
@@ -126,6 +128,17 @@ class Machine:
         steps = self._steps.get(block)
         if steps is None:
             steps = self._steps[block] = [self._step(op) for op in block.ops]
+            if any(op.name == "nd.bind" for op in block.ops) and not isinstance(block.parent_op(), FuncOp):
+                self._binding.add(block)
+        if block in self._binding:
+            outer_sizes, self.sizes = self.sizes, dict(self.sizes)
+            try:
+                return self._run(steps, skip)
+            finally:
+                self.sizes = outer_sizes
+        return self._run(steps, skip)
+
+    def _run(self, steps: Sequence[Step], skip: Container[Operation]) -> list[Value]:
         values = self.values
         carried: list[Value] = []
         for op, implementation, operands, results in steps:
@@ -146,7 +159,7 @@ class Machine:
                 values[result] = value
         return carried
 
-    def _step(self, op: Operation) -> tuple[Operation, Implementation, tuple[SSAValue, ...], tuple[SSAValue, ...]]:
+    def _step(self, op: Operation) -> Step:
         implementation = _carry if op.name in TERMINATORS else implementation_of(op.name)
         if implementation is None:
             hint = "run `differentiate` first" if op.name.startswith("ad.") else "register one with @gradir.reference.evaluates"

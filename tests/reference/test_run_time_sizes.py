@@ -109,3 +109,27 @@ def test_limits_are_checked_at_the_entry() -> None:
         with pytest.raises(GradirError, match="the size 'b' is not allowed") as caught:
             run(module, "f", [np.ones(size, np.float32)])
         assert caught.value.found == str(size)
+
+
+IN_A_REGION = """
+func.func @f(%x: tensor<f32>) -> tensor<f32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %y = scf.for %i = %c0 to %c3 step %c1 iter_args(%s = %x) -> (tensor<f32>) {
+    nd.bind %i as "n"
+    %v = nd.broadcast %x dims [] sizes (%i) : tensor<f32> -> tensor<?xf32, ["n"]>
+    %t = nd.reduce_sum %v dims [0] : tensor<?xf32, ["n"]> -> tensor<f32>
+    %u = nd.add %s, %t : tensor<f32>
+    WRONG
+    scf.yield %u : tensor<f32>
+  }
+  return %y : tensor<f32>
+}"""
+
+
+def test_each_run_of_a_region_names_its_own_sizes() -> None:
+    x = np.float32(2)
+    assert run(parse_module(IN_A_REGION.replace("WRONG", "")), "f", [x]) == [2 + 2 * (0 + 1 + 2)]
+    with pytest.raises(GradirError, match=r"the size 'n' has two values"):
+        run(parse_module(IN_A_REGION.replace("WRONG", 'nd.bind %c3 as "n"')), "f", [x])
