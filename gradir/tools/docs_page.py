@@ -1,6 +1,7 @@
 """`python -m gradir.tools.docs_page`: writes every generated page of docs/ anew; run from the root of the repository.
 
-The generators, `docs_ops`, `docs_python`, `docs_passes`, `docs_errors` and `docs_architecture`, run alone too. tests/test_docs.py compares.
+The generators, `docs_ops`, `docs_python`, `docs_passes`, `docs_errors`, `docs_architecture`, `docs_autodiff`, run alone too.
+tests/test_docs.py compares.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-GENERATORS = ("docs_ops", "docs_python", "docs_passes", "docs_errors", "docs_architecture")
+GENERATORS = ("docs_ops", "docs_python", "docs_passes", "docs_errors", "docs_architecture", "docs_autodiff")
 """Modules beside this one, each with `page()`, the text, and `TARGET`, where it belongs."""
 
 
