@@ -284,3 +284,21 @@ def test_a_pair_of_rotating_loops_hands_on_a_pointer() -> None:
         loop(f"%h{k}", f"%a = {'%x' if k == 0 else f'%h{k - 1}'}", CELL, call("%t", "product", "%a", "%y"), "%t") for k in range(7)
     )
     check(program(body + f"return %h6 : {CELL}"))
+
+
+def test_a_value_is_not_made_in_a_stack_whose_size_is_not_known_yet() -> None:
+    """%t exists before the loop that counts the entries of the stack; it is copied in."""
+    stack = "tensor<?x3x3xf32>"
+    count = """%count = scf.while (%i = %c0) : (index) -> index {
+      %more = arith.cmpi slt, %i, %n : index
+      scf.condition(%more) %i : index
+    } do {
+    ^bb0(%i: index):
+      %j = arith.addi %i, %c1 : index
+      scf.yield %j : index
+    }
+    %entries = arith.addi %count, %c1 : index
+"""
+    fill = f"%e = tensor.empty(%entries) : {stack}\n" + put("%first", "%t", "%e", "%c0").replace(STACK, stack)
+    read = get("%back", "%first", "%c0").replace(STACK, stack) + call("%r", "product", "%back", "%t")
+    check(program(call("%t", "product", "%x", "%y") + count + fill + read + f"return %r : {CELL}"))

@@ -11,7 +11,7 @@ from bisect import insort
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from gradir.dialects.upstream import func, tensor
+from gradir.dialects.upstream import func, scf, tensor
 from gradir.lowering.bufferize.buffers import Buffer, Part, Slot, overlapping, start_of
 from gradir.lowering.bufferize.contents import Content
 from gradir.lowering.bufferize.ownership import CHAIN, Ownership
@@ -49,7 +49,7 @@ class Forwarding:
         place = self._time.common_block(events)
         first = min((op for e in events if (op := self._time.lift(e, place)) is not None), key=self._time.start.__getitem__)
         scalars = (*insert.offsets, *insert.sizes, *insert.strides)
-        if not all(available(self._time, v, first) for v in scalars):
+        if not all(available(self._time, v, first) for v in (*scalars, *_sizes(host))):
             return False
         at = self._time.late(insert)
         part = Part(inner.segments[0].start, max(at, inner.segments[-1].end), source, self._contents.slices[insert], result)
@@ -111,6 +111,26 @@ class Forwarding:
                 return passed, content
             passed.append(content)
         return passed, self._contents.content(value)
+
+
+def _sizes(host: Buffer) -> list[SSAValue]:
+    """The run-time sizes of the memory of `host`, where an op states them: those of arguments are known from the start."""
+    value = next((c.value for c in host.members if c.value is not None), None)
+    while value is not None:
+        owner = value.owner
+        if isinstance(owner, tensor.EmptyOp):
+            return list(owner.dynamic_sizes)
+        if isinstance(owner, tensor.InsertSliceOp):
+            value = owner.dest
+        elif isinstance(owner, func.CallOp):
+            value = owner.operands[len(owner.operands) - len(owner.results) + owner.results.index(value)]
+        elif isinstance(owner, scf.ForOp):
+            value = owner.iter_args[owner.results.index(value)]
+        elif isinstance(owner, Block) and isinstance(loop := owner.parent_op(), scf.ForOp):
+            value = loop.iter_args[owner.args.index(value) - 1]
+        else:
+            break
+    return []
 
 
 def available(time: Timeline, value: SSAValue, at: Operation, depth: int = 32) -> bool:
