@@ -19,7 +19,7 @@ PARALLEL_WORK = 8_000_000
 """Multiply-adds from which on a second thread pays."""
 K_BLOCK = 128
 """Steps of k between visits of few results in memory, where the operands do not stay in L2."""
-SKINNY, SKINNY_K_BLOCK = 8, 16
+SKINNY, SKINNY_K_BLOCK = 8, 8
 """Up to so many rows the column operand is read once from memory: in bands of so many of its rows, side by side."""
 CONFLICT_BYTES = 512
 PAGE_BYTES = 2048
