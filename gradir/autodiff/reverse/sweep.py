@@ -95,6 +95,8 @@ class Sweep:
         new = clone(op, self.unit.values, effects=not self.again)
         self.builder.block.add_op(new)
         self.unit.bind(op.results, new.results)
+        if isinstance(new, nd.BindOp):  # the primal program binds sizes too: that of a derivative does
+            self.unit.bound[new.sym.data] = self.builder.block
         return new
 
     def record(self, op: Operation, rule: VjpRule) -> None:
