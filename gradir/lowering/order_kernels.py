@@ -8,7 +8,7 @@ ties, and wins altogether when its own peak is as low.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, ClassVar
@@ -130,18 +130,15 @@ class _Graph:
         """A greedy order by what each op allocates and frees; ties in the current order."""
         lives = LiveBytes(self.order, self.block.last_op)
         waiting = {op: len(needs) for op, needs in self.needs.items()}
-        after: dict[Operation, list[Operation]] = {op: [] for op in self.order}
-        for op, needs in self.needs.items():
-            for earlier in needs:
-                after[earlier].append(op)
-        heap: list[tuple[int, int]] = []
+        after = self._after()
+        heap: list[tuple[bool, int, int, int]] = []
         for op in self.order:
             if not waiting[op]:
-                heappush(heap, (lives.delta(op), self._place[op]))
+                heappush(heap, (*lives.rank(op), self._place[op]))
         result: list[Operation] = []
         done: set[Operation] = set()
         while heap:
-            op = self.order[heappop(heap)[1]]
+            op = self.order[heappop(heap)[-1]]
             if op in done:
                 continue
             done.add(op)
@@ -152,7 +149,37 @@ class _Graph:
                 if not waiting[later]:
                     changed.append(later)
             for ready in changed:
-                heappush(heap, (lives.delta(ready), self._place[ready]))
+                heappush(heap, (*lives.rank(ready), self._place[ready]))
+        return self._as_late_as_possible(result, after)
+
+    def _after(self) -> dict[Operation, list[Operation]]:
+        """What must come after each op."""
+        after: dict[Operation, list[Operation]] = {op: [] for op in self.order}
+        for op, needs in self.needs.items():
+            for earlier in needs:
+                after[earlier].append(op)
+        return after
+
+    def _as_late_as_possible(self, order: list[Operation], after: Mapping[Operation, Sequence[Operation]]) -> list[Operation]:
+        """What takes memory and frees none waits for the first op that needs it: the greedy choice looks one op ahead only."""
+        place = {op: i for i, op in enumerate(order)}
+        last = LiveBytes(order, self.block.last_op).last_reads(place)
+        held: dict[Operation, list[Operation]] = {}
+        for op in reversed(order):
+            first = min(after[op], key=place.__getitem__, default=None)
+            if first is not None and last[op] > place[first]:
+                place[op] = place[first]
+                held.setdefault(first, []).append(op)
+        moved = {op for ops in held.values() for op in ops}
+        result: list[Operation] = []
+        for op in order:
+            todo = [] if op in moved else [(op, False)]
+            while todo:
+                at, ready = todo.pop()
+                if ready or at not in held:
+                    result.append(at)
+                else:
+                    todo += [(at, True), *((one, False) for one in held[at])]  # kept from the last to the first
         return result
 
 

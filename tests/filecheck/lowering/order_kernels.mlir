@@ -45,3 +45,53 @@ func.func @effects(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   %b = func.call @effect(%y) : (tensor<8xf32>) -> tensor<8xf32>
   return %b : tensor<8xf32>
 }
+
+// -----
+
+func.func private @one(%x: tensor<64xf32>, %o: tensor<64xf32>) -> tensor<64xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<64xf32>
+}
+func.func private @two(%x: tensor<64xf32>, %y: tensor<64xf32>, %o: tensor<64xf32>) -> tensor<64xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<64xf32>
+}
+func.func private @wide(%x: tensor<64xf32>, %o: tensor<512xf32>) -> tensor<512xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<512xf32>
+}
+func.func private @narrow(%x: tensor<512xf32>, %o: tensor<64xf32>) -> tensor<64xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<64xf32>
+}
+
+// What an entry returns lies with its caller and takes no memory here: the update that is the last reader of %h comes first.
+// CHECK-LABEL: func.func @update_first
+// CHECK:         %[[H:.*]] = func.call @wide(%x,
+// CHECK:         func.call @narrow(%[[H]],
+// CHECK:         func.call @wide(
+func.func @update_first(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0 = tensor.empty() : tensor<512xf32>
+  %h = func.call @wide(%x, %0) : (tensor<64xf32>, tensor<512xf32>) -> tensor<512xf32>
+  %1 = tensor.empty() : tensor<512xf32>
+  %g = func.call @wide(%x, %1) : (tensor<64xf32>, tensor<512xf32>) -> tensor<512xf32>
+  %2 = tensor.empty() : tensor<64xf32>
+  %r = func.call @narrow(%g, %2) : (tensor<512xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %3 = tensor.empty() : tensor<64xf32>
+  %u = func.call @narrow(%h, %3) : (tensor<512xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %r, %u : tensor<64xf32>, tensor<64xf32>
+}
+
+// %z takes memory and frees none: it waits for @two, though it is ready at once and takes less than @wide does.
+// CHECK-LABEL: func.func @wait_for_the_reader
+// CHECK:         func.call @wide(
+// CHECK:         %[[N:.*]] = func.call @narrow(
+// CHECK:         %[[Z:.*]] = func.call @one(%y,
+// CHECK:         func.call @two(%[[N]], %[[Z]],
+func.func @wait_for_the_reader(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = tensor.empty() : tensor<64xf32>
+  %z = func.call @one(%y, %0) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %1 = tensor.empty() : tensor<512xf32>
+  %w = func.call @wide(%x, %1) : (tensor<64xf32>, tensor<512xf32>) -> tensor<512xf32>
+  %2 = tensor.empty() : tensor<64xf32>
+  %n = func.call @narrow(%w, %2) : (tensor<512xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %3 = tensor.empty() : tensor<64xf32>
+  %r = func.call @two(%n, %z, %3) : (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %r : tensor<64xf32>
+}
