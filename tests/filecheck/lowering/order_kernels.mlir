@@ -60,22 +60,25 @@ func.func private @wide(%x: tensor<64xf32>, %o: tensor<512xf32>) -> tensor<512xf
 func.func private @narrow(%x: tensor<512xf32>, %o: tensor<64xf32>) -> tensor<64xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
   return %o : tensor<64xf32>
 }
+func.func private @grow(%x: tensor<512xf32>, %o: tensor<1024xf32>) -> tensor<1024xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<1024xf32>
+}
 
 // What an entry returns lies with its caller and takes no memory here: the update that is the last reader of %h comes first.
 // CHECK-LABEL: func.func @update_first
 // CHECK:         %[[H:.*]] = func.call @wide(%x,
-// CHECK:         func.call @narrow(%[[H]],
+// CHECK:         func.call @grow(%[[H]],
 // CHECK:         func.call @wide(
-func.func @update_first(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+func.func @update_first(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<1024xf32>) {
   %0 = tensor.empty() : tensor<512xf32>
   %h = func.call @wide(%x, %0) : (tensor<64xf32>, tensor<512xf32>) -> tensor<512xf32>
   %1 = tensor.empty() : tensor<512xf32>
   %g = func.call @wide(%x, %1) : (tensor<64xf32>, tensor<512xf32>) -> tensor<512xf32>
   %2 = tensor.empty() : tensor<64xf32>
   %r = func.call @narrow(%g, %2) : (tensor<512xf32>, tensor<64xf32>) -> tensor<64xf32>
-  %3 = tensor.empty() : tensor<64xf32>
-  %u = func.call @narrow(%h, %3) : (tensor<512xf32>, tensor<64xf32>) -> tensor<64xf32>
-  return %r, %u : tensor<64xf32>, tensor<64xf32>
+  %3 = tensor.empty() : tensor<1024xf32>
+  %u = func.call @grow(%h, %3) : (tensor<512xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  return %r, %u : tensor<64xf32>, tensor<1024xf32>
 }
 
 // %z takes memory and frees none: it waits for @two, though it is ready at once and takes less than @wide does.
