@@ -6,9 +6,10 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from gradir import size_algebra
 from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse import branches, calls, loops, ruled_calls, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
@@ -16,6 +17,9 @@ from gradir.autodiff.reverse.report import Ledger, Residual
 from gradir.autodiff.reverse.residuals import plan, redo, substitute, why_kept
 from gradir.autodiff.reverse.sweep import Sweep, Unit
 from gradir.autodiff.spell_out import activity_of
+from gradir.autodiff.tensors import INDEX
+from gradir.dialects import nd
+from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
@@ -216,7 +220,6 @@ class Program:
         residuals = plan(forward, backward, lambda v: False)
         for value in residuals.saved:
             self._note(primal, value, backward)
-        Builder(forward, primal.location).op(func.ReturnOp, [*results, *residuals.saved])
         values: dict[SSAValue, SSAValue] = {}
         for n, value in enumerate(residuals.saved):
             values[value] = backward.insert_arg(value.type, n)
@@ -225,7 +228,9 @@ class Program:
         name_copies(values)
         substitute(backward, values)
         move_to_start(prefix, backward)
-        kinds_saved = tuple(v.type for v in residuals.saved)
+        sizes = _hand_over_sizes(Builder(forward, primal.location), backward, len(residuals.saved))
+        Builder(forward, primal.location).op(func.ReturnOp, [*results, *residuals.saved, *sizes])
+        kinds_saved = tuple(v.type for v in (*residuals.saved, *sizes))
         records = self.ledger.records(residuals.saved)
         self.ledger.finish(names[1], backward)
         last = primal
@@ -245,6 +250,22 @@ class Program:
     def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block) -> None:
         where = f"@{primal.sym_name.data}"
         self.ledger.keep(value, value, where=where, why=why_kept(value, self.ledger.reader(value, backward)))
+
+
+def _hand_over_sizes(forward: Builder, backward: Block, at: int) -> list[SSAValue]:
+    """The sizes that `backward` reads by name and that no type of its arguments mentions, as values that the forward half returns.
+
+    They become arguments of `backward` from position `at` on, and are bound there.
+    """
+    known = {size for a in backward.args if isinstance(a.type, TensorType) for size in shape_of(a.type)}
+    known |= {op.sym.data for op in backward.walk() if isinstance(op, nd.BindOp)}
+    read = [name for op in backward.walk() if isinstance(op, nd.SymbolOp) for name in size_algebra.names_in(op.sym.data)]
+    missing = [name for name in dict.fromkeys(read) if name not in known]
+    prefix = Builder(Block(), forward.loc)
+    for n, name in enumerate(missing):
+        prefix.op(nd.BindOp, [backward.insert_arg(INDEX, at + n)], (), {"sym": StringAttr(name)})
+    move_to_start(prefix.block, backward)
+    return [forward(nd.SymbolOp, [], [INDEX], {"sym": StringAttr(name)}) for name in missing]
 
 
 def _copy_names(source: Block, block: Block) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import copysign, isfinite, prod
 from typing import TYPE_CHECKING, Any, cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.nd.base import NdOp
@@ -59,7 +60,7 @@ def fill(folder: Folder, kind: Attribute, number: float | int) -> SSAValue:
 
 def is_finite(value: SSAValue, depth: int = DEPTH) -> bool:
     """Known to hold neither NaN nor infinities."""
-    if not is_inexact(element_of(value)):
+    if not isinstance(value.type, TensorType) or not is_inexact(element_of(value)):  # the size operand of a broadcast is an index
         return True
     op = value.owner
     if depth == 0 or not isinstance(op, Operation):

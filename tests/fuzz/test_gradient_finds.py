@@ -1,0 +1,58 @@
+"""What random programs found in derivatives, reduced: every question about each of them has its right answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradir.tools.fuzz.gradients.questions import QUESTIONS
+from gradir.tools.fuzz.oracles import ask
+
+SIZE_ONLY_IN_THE_BACKWARD_HALF = """
+func.func private @part(%x: tensor<?xf64, ["n"]>) -> tensor<f64> {
+  %0 = nd.reduce_sum %x dims [0] : tensor<?xf64, ["n"]> -> tensor<f64>
+  %1 = nd.sin %0 : tensor<f64>
+  return %1 : tensor<f64>
+}
+func.func @main(%x: tensor<?xf64, ["n"]>) -> tensor<f64> {
+  %0 = func.call @part(%x) : (tensor<?xf64, ["n"]>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+"""
+"""`@part.bwd` gets the cosine and a cotangent, from which nobody learns what `n` is."""
+
+LENGTHS_OF_A_DERIVATIVE = """
+func.func private @part(%x: tensor<2xf64>, %y: tensor<f64>) -> tensor<f64> {
+  return %y : tensor<f64>
+}
+func.func @main(%x: tensor<f64>) -> tensor<f64> {
+  %m = nd.broadcast %x dims [] : tensor<f64> -> tensor<4x2xf64>
+  %c0 = arith.constant 0 : index
+  %i, %y, %z = scf.while (%k = %c0, %s = %x, %a = %m) : (index, tensor<f64>, tensor<4x2xf64>) -> (index, tensor<f64>, tensor<4x2xf64>) {
+    %c3 = arith.constant 3 : index
+    %more = arith.cmpi slt, %k, %c3 : index
+    scf.condition(%more) %k, %s, %a : index, tensor<f64>, tensor<4x2xf64>
+  } do {
+  ^bb0(%k: index, %s: tensor<f64>, %a: tensor<4x2xf64>):
+    %v = nd.reduce_sum %a dims [0] : tensor<4x2xf64> -> tensor<2xf64>
+    %c = nd.constant splat(3.000000e-01 : f64) : tensor<f64>
+    %p = ad.checkpoint @part(%v, %c) : (tensor<2xf64>, tensor<f64>) -> tensor<f64>
+    %w = nd.constant splat(3.000000e-01 : f64) : tensor<2xf64>
+    %q = func.call @part(%w, %p) : (tensor<2xf64>, tensor<f64>) -> tensor<f64>
+    %at = nd.constant dense<[4, 0, 2, 4]> : tensor<4xi64>
+    %b = nd.gather %a, %at dim 0 : tensor<4x2xf64>, tensor<4xi64> -> tensor<4x2xf64>
+    %c1 = arith.constant 1 : index
+    %n = arith.addi %k, %c1 : index
+    scf.yield %n, %q, %b : index, tensor<f64>, tensor<4x2xf64>
+  }
+  return %y : tensor<f64>
+}
+"""
+"""The first derivative binds the length of a stack inside of a region; the second one has to know that it does."""
+
+PROGRAMS = {"size only in the backward half": SIZE_ONLY_IN_THE_BACKWARD_HALF, "lengths of a derivative": LENGTHS_OF_A_DERIVATIVE}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_finds(name: str, question: str) -> None:
+    assert ask(question, PROGRAMS[name], 0) is None
