@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from gradir.autodiff.batching.calls import batched_function
+from gradir.autodiff.checks import Derivative, Derive, add_checks, pull_by_gradient, pull_by_pair, pull_by_vjp, push_by
 from gradir.autodiff.forward.sweep import forward_function
 from gradir.autodiff.registry import load_rules
-from gradir.autodiff.reverse.functions import Program
+from gradir.autodiff.reverse.functions import Pair, Program
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.types import is_float
@@ -43,13 +44,17 @@ class Differentiate(Pass):
     strong_zero: bool = True
     """In a derivative 0 * d = 0 for every d, infinities and NaN included; false leaves IEEE products (0 * inf = NaN)."""
 
+    check: bool = False
+    """Beside each derivative, private functions that check it: `@f.check_dot_N` forward against reverse mode, `@f.check_fd_N` against
+    differences. `--check-semantics` runs them after every later pass; nothing is compiled for them."""
+
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
         if not any(isinstance(o, (*REQUESTS, ad.StopGradientOp, ad.RuledCall)) for o in op.walk()):
             return
         load_rules()
         before = {id(f) for f in op.body.block.ops}
-        Resolver(Program(op)).run()
+        Resolver(Program(op), check=self.check).run()
         for o in list(op.walk()):
             if isinstance(o, ad.StopGradientOp):
                 o.result.replace_all_uses_with(o.operand)
@@ -64,8 +69,8 @@ class Differentiate(Pass):
 class Resolver:
     """One worklist: a function is done when the requests in it and in everything it calls are done."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, *, check: bool = False) -> None:
+        self.program, self.check = program, check
         self.done: set[str] = set()
         self.active: list[str] = []
         self.made: dict[tuple[object, ...], str] = {}
@@ -103,49 +108,78 @@ class Resolver:
         """Replace one request by a call."""
         primal = self.program.function(op.callee.string_value(), op)
         wrt = tuple(int(k) for k in op.wrt.get_values())
-        kinds = primal.function_type.outputs.data
         if not isinstance(op, ad.BatchOp):
-            self._check(op, primal, wrt)
+            self._refuse(op, primal, wrt)
         stem = primal.sym_name.data
         label = f"{op.name} @{stem} wrt {list(wrt)}"
         key = (op.name, stem, wrt, op.lanes if isinstance(op, ad.BatchOp) else None)
-        if key not in self.made:
-            if isinstance(op, ad.VjpOp):
-                seeds = [k for k, kind in enumerate(kinds) if is_differentiable(kind)]
-                self.made[key] = self.program.combined(
-                    primal, wrt, seeds=seeds, given=True, name=f"{stem}.vjp_{self._count(stem)}", request=label
-                )
-                if "split" in op.properties:
-                    flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
-                    self.program.split(
-                        primal, flags, tuple(k in seeds for k in range(len(kinds))), label, names=(f"{stem}.fwd", f"{stem}.bwd")
-                    )
-                    self._publish(f"{stem}.fwd", f"{stem}.bwd")
-            elif isinstance(op, ad.BatchOp):
-                assert op.lanes is not None
+        if isinstance(op, ad.BatchOp):
+            assert op.lanes is not None
+            if key not in self.made:
                 self.made[key] = batched_function(self.program, primal, tuple(k in wrt for k in range(len(op.args))), op.lanes)
-            elif isinstance(op, ad.JvpOp):
-                self.made[key] = self._forward(primal, wrt, label)
-            else:
-                values = isinstance(op, ad.ValueAndGradOp)
-                name = f"{stem}.grad_{self._count(stem)}"
-                self.made[key] = self.program.combined(primal, wrt, seeds=[0], given=False, name=name, request=label, keep_results=values)
+        elif key not in self.made:
+            self.made[key], pull = self._derivative(op, primal, wrt, label)
+            if self.check:
+                self._add_checks(op, primal, wrt, label, self.made[key], pull)
+        split = (*key, "split")
+        if isinstance(op, ad.VjpOp) and "split" in op.properties and split not in self.made:
+            pair = self._halves(primal, wrt, label)
+            self.made[split] = pair.forward
+            if self.check:
+                self._add_checks(op, primal, wrt, f"{label} split", pair.forward, pull_by_pair(pair, primal, wrt))
         _call_instead(op, self.made[key], _operands(op, wrt))
+
+    def _derivative(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> tuple[str, Derive | None]:
+        """The function that the request becomes a call of; how it goes backwards, if it does."""
+        stem = primal.sym_name.data
+        if isinstance(op, ad.JvpOp):
+            return self._forward(primal, wrt, label), None
+        if isinstance(op, ad.VjpOp):
+            return self._vjp(primal, wrt, label)
+        values = isinstance(op, ad.ValueAndGradOp)
+        name = f"{stem}.grad_{self._count(stem)}"
+        made = self.program.combined(primal, wrt, seeds=[0], given=False, name=name, request=label, keep_results=values)
+        return made, pull_by_gradient(made, primal, wrt, values)
+
+    def _vjp(self, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> tuple[str, Derive]:
+        stem, seeds = primal.sym_name.data, _moving(primal)
+        name = f"{stem}.vjp_{self._count(stem)}"
+        made = self.program.combined(primal, wrt, seeds=seeds, given=True, name=name, request=label)
+        return made, pull_by_vjp(made, primal, wrt, seeds)
+
+    def _halves(self, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> Pair:
+        """Both halves of a split vjp; they are for the embedding program: public."""
+        stem, seeds = primal.sym_name.data, _moving(primal)
+        flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
+        wanted = tuple(k in seeds for k in range(len(primal.function_type.outputs.data)))
+        pair = self.program.split(primal, flags, wanted, label, names=(f"{stem}.fwd", f"{stem}.bwd"))
+        for name in (pair.forward, pair.backward):
+            self.program.functions[name].properties.pop("sym_visibility", None)
+        return pair
 
     def _forward(self, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> str:
         flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
         wanted = tuple(is_differentiable(kind) for kind in primal.function_type.outputs.data)
         return forward_function(self.program, primal, flags, wanted, label)
 
+    def _add_checks(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...], label: str, made: str, pull: Derive | None) -> None:
+        """The checks of a derivative. The other mode is made for them if no request asked for it."""
+        seeded = isinstance(op, ad.GradOp | ad.ValueAndGradOp)
+        wanted = _moving(primal)
+        if pull is None:
+            name, pull = self._vjp(primal, wrt, label)
+            self.made[("check", primal.sym_name.data, label)] = name
+            forward = made
+        else:
+            forward = self._forward(primal, wrt, label)
+        push = push_by(forward, primal, wanted)
+        weighed = tuple(wanted[:1] if seeded else wanted)
+        add_checks(self.program, Derivative(primal, wrt, weighed, label, push, pull, not isinstance(op, ad.JvpOp), seeded))
+
     def _count(self, stem: str) -> int:
         return sum(1 for key in self.made if key[1] == stem)
 
-    def _publish(self, *names: str) -> None:
-        """The halves of a split vjp are for the embedding program: public."""
-        for name in names:
-            self.program.functions[name].properties.pop("sym_visibility", None)
-
-    def _check(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...]) -> None:
+    def _refuse(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...]) -> None:
         inputs = primal.function_type.inputs.data
         kinds = primal.function_type.outputs.data
         for k in wrt:
@@ -176,6 +210,11 @@ class Resolver:
                 found=str(kind) if kind is not None else "no result",
                 hint="reduce it to a scalar, or ask for ad.vjp with a cotangent",
             )
+
+
+def _moving(function: func.FuncOp) -> list[int]:
+    """Positions of the results that have tangents and cotangents."""
+    return [k for k, kind in enumerate(function.function_type.outputs.data) if is_differentiable(kind)]
 
 
 def _call_instead(op: Operation, callee: str, operands: list[SSAValue]) -> None:

@@ -87,4 +87,12 @@ AUTODIFF: dict[str, Code] = {
         cause="a derivative rule of one's own that is wrong, a point at a kink, or a step that is too large or too small.",
         next_step="try another point and another step; then look at the rule.",
     ),
+    "AD015": autodiff(
+        "a check of a derivative fails",
+        meaning="`--check-semantics` ran the checks that `differentiate{check}` left in the module, and after the named pass a derivative "
+        "is no longer the slope of its function, or the two modes give different numbers.",
+        cause="a derivative rule that is wrong (the pass is differentiate), a rule of one's own that is not the derivative on purpose, or "
+        "a pass that changes what a function means.",
+        next_step="look at the rules of the ops in the function, or at what the pass does to the check: `--print-ir-after`.",
+    ),
 }

@@ -9,6 +9,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
+from gradir.ir.checks import CHECK
 from gradir.ir.passes import Pass, PassContext
 
 
@@ -30,19 +31,19 @@ class SymbolDce(Pass):
 
 
 def remove_unused_symbols(module: ModuleOp) -> int:
-    """Remove private symbols that nothing reaches; how many went."""
+    """Remove private symbols that nothing reaches; how many went. Checks of derivatives stay: whoever runs them reaches them."""
     symbols = {name: op for op in module.body.block.ops if (name := symbol_name(op)) is not None}
     reached: set[str] = set()
-    pending: list[Operation] = [op for op in module.body.block.ops if symbol_name(op) is None or not is_private(op)]
+    pending: list[Operation] = [op for op in module.body.block.ops if symbol_name(op) is None or _is_root(op)]
     names = list(_references((*module.properties.values(), *module.attributes.values())))
     while pending or names:
         for op in pending:
             names.extend(symbol_uses(op))
         new = [name for name in dict.fromkeys(names) if name in symbols and name not in reached]
         reached.update(new)
-        pending = [symbols[name] for name in new if is_private(symbols[name])]
+        pending = [symbols[name] for name in new if not _is_root(symbols[name])]
         names = []
-    dead = [op for name, op in symbols.items() if is_private(op) and name not in reached]
+    dead = [op for name, op in symbols.items() if not _is_root(op) and name not in reached]
     for op in dead:
         op.detach()
         op.erase(safe_erase=False)
@@ -59,6 +60,11 @@ def is_private(op: Operation) -> bool:
     """Whether `op` is a symbol that only its module may use."""
     visibility = op.properties.get("sym_visibility") or op.attributes.get("sym_visibility")
     return isinstance(visibility, StringAttr) and visibility.data == "private"
+
+
+def _is_root(op: Operation) -> bool:
+    """Whether something outside of the module may use the symbol `op`."""
+    return not is_private(op) or CHECK in op.attributes
 
 
 def symbol_uses(op: Operation) -> Iterator[str]:

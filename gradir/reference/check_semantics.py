@@ -20,6 +20,7 @@ from gradir.errors import GradirError
 from gradir.ir.passes import function_name, location_text
 from gradir.ir.structure import public_functions
 from gradir.reference.blame import blame
+from gradir.reference.check_derivatives import DerivativeChecks
 from gradir.reference.compare import Expectation, compare, expectations, unstable_share
 from gradir.reference.inputs import generate, has_run_time_sizes
 from gradir.reference.run import input_types, run
@@ -49,18 +50,25 @@ class SemanticsChecker:
     skipped: dict[str, GradirError] = field(default_factory=dict[str, GradirError])
     before: ModuleOp | None = None
     """The module as the last pass left it, for naming the op."""
+    derivatives: DerivativeChecks = field(init=False)
+    """What `differentiate{check}` left to be checked."""
+
+    def __post_init__(self) -> None:
+        self.derivatives = DerivativeChecks(self.seed, self.samples)
 
     def start(self, module: ModuleOp) -> None:
         """Evaluate every public function of `module`. Raises `GradirError` where the module itself has no meaning. Prints nothing."""
         with printing.silent():
             for function in public_functions(module):
                 self._admit(module, function)
+            if (error := self.derivatives.after("the input", module)) is not None:
+                raise error
         self.before = module.clone()
 
     def after(self, pass_name: str, module: ModuleOp) -> GradirError | None:
         """The difference that `pass_name` made, if any; functions that only now have a meaning are admitted."""
         with printing.silent():
-            error = self._difference(pass_name, module)
+            error = self.derivatives.after(f"pass {pass_name}", module) or self._difference(pass_name, module)
         self.before = module.clone()
         return error
 

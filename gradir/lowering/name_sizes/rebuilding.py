@@ -16,6 +16,7 @@ from gradir.dialects import ad, nd
 from gradir.dialects.types import Dim, Shape, element_of, shape_of, tensor
 from gradir.dialects.upstream import arith, func, scf
 from gradir.ir.builder import Builder, new_function
+from gradir.ir.checks import is_entry
 from gradir.ir.structure import is_public
 from gradir.lowering.name_sizes.inference import ALIKE, like_an_operand, merged, result_shape
 
@@ -41,7 +42,7 @@ class Module:
     def run(self) -> None:
         """Rebuild public functions and what they call; private functions that nobody calls stay as they are."""
         for function in self.old.values():
-            if is_public(function):
+            if is_entry(function):
                 self.function(function.sym_name.data, tuple(_named_arguments(function)))
         rebuilt = {name for name, _ in self.made}
         block = self.module.body.block
@@ -115,7 +116,7 @@ class Rebuilder:
         self.fresh = {
             n
             for before, kind in zip(old.body.block.args, types)
-            if isinstance(kind, TensorType) and is_public(old)
+            if isinstance(kind, TensorType) and is_entry(old)
             for was, n in zip(shape_of(before), shape_of(cast("Attribute", kind)))
             if was is None and isinstance(n, str)
         }

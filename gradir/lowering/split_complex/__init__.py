@@ -13,8 +13,9 @@ from xdsl.traits import IsTerminator
 from gradir.dialects import nd
 from gradir.dialects.upstream.func import CallOp, FuncOp, ReturnOp
 from gradir.ir.builder import Builder
+from gradir.ir.checks import is_entry
 from gradir.ir.passes import Pass, PassContext, error_at
-from gradir.ir.structure import is_public, move_before, move_to_start
+from gradir.ir.structure import move_before, move_to_start
 from gradir.lowering.split_complex import (
     boundaries,
     complex as complex_parts,
@@ -105,7 +106,7 @@ class Splitter:
         block = function.body.first_block
         if block is None:
             return
-        if is_public(function):
+        if is_entry(function):
             before = Block()
             self.old_arguments += boundaries.packed_arguments(Parts(Builder(before, function.location), self.pairs), block)
             move_to_start(before, block)
@@ -141,7 +142,7 @@ class Splitter:
             return rule(parts, op)
         if isinstance(op, CallOp):
             return boundaries.call(parts, op, self.functions)
-        if isinstance(op, ReturnOp) and isinstance(function := op.parent_op(), FuncOp) and is_public(function):
+        if isinstance(op, ReturnOp) and isinstance(function := op.parent_op(), FuncOp) and is_entry(function):
             parts.builder.op(ReturnOp, boundaries.packed_operands(parts, op.operands), (), op.properties, (), op.attributes)
             return ()
         if op.regions or op.has_trait(IsTerminator):

@@ -15,7 +15,7 @@ from gradir.dialects import nd
 from gradir.dialects.nd.shape import TO_END
 from gradir.dialects.types import element_of, i64_array, real_of, shape_of, tensor
 from gradir.dialects.upstream.func import CallOp, FuncOp
-from gradir.ir.structure import is_public
+from gradir.ir.checks import is_entry
 from gradir.lowering.split_complex.parts import Pair, Parts, is_complex_type, real_type
 
 
@@ -76,7 +76,7 @@ def call(parts: Parts, op: CallOp, functions: Mapping[str, FuncOp]) -> Sequence[
     """A call of a private function passes parts, one of a public function pairs along a last axis."""
     callee = functions.get(op.callee.string_value())
     kinds = [result.type for result in op.results]
-    if callee is None or not is_public(callee):
+    if callee is None or not is_entry(callee):
         return split_op(parts, op)
     operands = packed_operands(parts, op.operands)
     made = parts.builder.op(type(op), operands, list(map(packed_type, kinds)), op.properties, (), op.attributes)
@@ -131,6 +131,6 @@ def name_parts(pair: Pair, name: str | None) -> None:
 def function_type(function: FuncOp) -> FunctionType:
     """The type of the function after the pass."""
     before = function.function_type
-    if is_public(function):
+    if is_entry(function):
         return FunctionType.from_lists(list(map(packed_type, before.inputs.data)), list(map(packed_type, before.outputs.data)))
     return FunctionType.from_lists(split_types(before.inputs.data), split_types(before.outputs.data))
