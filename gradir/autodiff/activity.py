@@ -15,9 +15,11 @@ from gradir.autodiff.registry import has_no_derivative
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad
 from gradir.dialects.nd.regions import RegionOp
-from gradir.dialects.upstream import func, scf
+from gradir.dialects.upstream import func, linalg, scf, tensor
 
-TERMINATORS = (func.ReturnOp, scf.YieldOp, scf.ConditionOp)
+TERMINATORS = (func.ReturnOp, scf.YieldOp, scf.ConditionOp, linalg.YieldOp)
+WHOLE = (RegionOp, linalg.GenericOp, tensor.PadOp)
+"""Ops with regions that are looked at from outside: results depend on operands and on what the regions capture."""
 
 Resolve = Callable[[func.CallOp], func.FuncOp]
 
@@ -69,6 +71,18 @@ class Activity:
         self._backward(block)
         return self
 
+    @classmethod
+    def of_body(cls, block: Block, varied: Sequence[SSAValue], wanted: Sequence[bool], resolve: Resolve) -> Activity:
+        """Activity of the scalar body of a loop nest, where the values in `varied` (arguments and captured ones) carry derivatives."""
+        self = cls(resolve)
+        self.varied.update(varied)
+        self._forward(block)
+        last = block.last_op
+        assert last is not None
+        self.useful.update(v for v, on in zip(last.operands, wanted) if on)
+        self._backward(block)
+        return self
+
     # forward: varied -----------------------------------------------------------------------------------------------
 
     def _mark(self, targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> None:
@@ -80,13 +94,13 @@ class Activity:
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._forward_loop(op)
-            elif op.regions and not isinstance(op, RegionOp):
+            elif op.regions and not isinstance(op, WHOLE):
                 for region in op.regions:
                     for inner in region.blocks:
                         self._forward(inner)
                         if inner.last_op is not None:
                             self._mark(op.results, inner.last_op.operands)
-            elif any(v in self.varied for v in op.operands):
+            elif any(v in self.varied for v in reads(op)):
                 self.varied.update(r for r in op.results if is_differentiable(r.type))
 
     def _forward_loop(self, op: scf.ForOp | scf.WhileOp) -> None:
@@ -115,14 +129,14 @@ class Activity:
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._backward_loop(op)
-            elif op.regions and not isinstance(op, RegionOp):
+            elif op.regions and not isinstance(op, WHOLE):
                 for region in op.regions:
                     for inner in region.blocks:
                         if inner.last_op is not None:
                             self._pull(inner.last_op.operands, op.results)
                         self._backward(inner)
             elif any(r in self.useful for r in op.results):
-                self.useful.update(v for v in op.operands if v in self.varied)
+                self.useful.update(v for v in reads(op) if v in self.varied)
 
     def _backward_loop(self, op: scf.ForOp | scf.WhileOp) -> None:
         self._pull(carried_out(op), op.results)
@@ -139,6 +153,11 @@ class Activity:
             if isinstance(op, scf.ForOp):
                 self._pull(last.operands, op.results)
                 self._pull(op.iter_args, op.results)
+
+
+def reads(op: Operation) -> Sequence[SSAValue]:
+    """Operands, and what a loop nest captures."""
+    return [*op.operands, *free_values(op)] if isinstance(op, WHOLE) else op.operands
 
 
 def free_values(op: Operation) -> list[SSAValue]:

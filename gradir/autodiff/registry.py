@@ -53,6 +53,9 @@ _FAMILIES = (
     "library",
 )
 
+_STRUCTURED = ("scalar_rules", "tensor_rules", "padding", "reverse", "forward")
+"""The rules of level 2, in `autodiff/structured`."""
+
 
 def vjp(kind: type[Operation]) -> Callable[[VjpRule], VjpRule]:
     """Register the reverse rule of `kind`; plugins use it too."""
@@ -89,3 +92,5 @@ def load_rules() -> None:
     """Import every family once; importing registers."""
     for family in _FAMILIES:
         import_module(f"gradir.autodiff.rules.{family}")
+    for name in _STRUCTURED:
+        import_module(f"gradir.autodiff.structured.{name}")

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.autodiff.activity import Activity, Resolve
 from gradir.autodiff.registry import VJP
+from gradir.autodiff.structured.spelling import spell_out_nests
 from gradir.autodiff.tensors import known_sizes
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder
@@ -24,13 +25,21 @@ LOOPS: dict[type[Operation], tuple[Callable[[Any], bool], Loop]] = {}
 
 def activity_of(function: func.FuncOp, arguments: Sequence[bool], results: Sequence[bool], resolve: Resolve) -> Activity:
     """The activity of `function` once every active op that only its loop can differentiate is that loop."""
-    activity = Activity.of(function, arguments, results, resolve)
+    activity = activity_with_nests(function, arguments, results, resolve)
     found = [op for op in function.walk() if _loop(op) is not None and any(result in activity for result in op.results)]
     if not found:
         return activity
     for op in found:
         _replace(op)
-    return Activity.of(function, arguments, results, resolve)
+    return activity_with_nests(function, arguments, results, resolve)
+
+
+def activity_with_nests(function: func.FuncOp, arguments: Sequence[bool], results: Sequence[bool], resolve: Resolve) -> Activity:
+    """The activity of `function` once every active loop nest without a structured derivative is loops around smaller ones."""
+    activity = Activity.of(function, arguments, results, resolve)
+    while spell_out_nests(function, activity):
+        activity = Activity.of(function, arguments, results, resolve)
+    return activity
 
 
 def _loop(op: Any) -> Loop | None:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from gradir.autodiff import scalars
 from gradir.dialects import nd
 from gradir.dialects.nd.creation import splat_attr
 from gradir.dialects.nd.shape import TO_END, padded_shape
 from gradir.dialects.types import Dim, complex_of, element_of, i64_array, is_complex, is_unsigned, real_of, shape_of, tensor
-from gradir.dialects.upstream import arith, tensor as upstream_tensor
+from gradir.dialects.upstream import arith, linalg, tensor as upstream_tensor
 from gradir.errors import GradirError
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
@@ -24,9 +25,9 @@ INDEX = IndexType()
 
 
 def is_differentiable(kind: Attribute) -> bool:
-    """Whether a value of this type can carry a derivative."""
+    """Whether a value of this type can carry a derivative: tensors and scalars of floats."""
     if not isinstance(kind, TensorType):
-        return False
+        return isinstance(kind, AnyFloat)
     return not isinstance(kind.element_type, IntegerType | IndexType)
 
 
@@ -52,20 +53,29 @@ def needs_static_sizes(op: Operation, expected: str, value: SSAValue) -> GradirE
     return error_at(op, "this derivative needs static sizes", part="autodiff", code="AD008", expected=expected, found=str(value.type))
 
 
-class TensorBuilder:
-    """Emits nd ops into `builder`."""
+def like(x: SSAValue, element: Attribute) -> Attribute:
+    """The type of `x` with another element type; of a scalar, that type."""
+    return tensor(element, shape_of(x)) if isinstance(x.type, TensorType) else element
 
-    def __init__(self, builder: Builder) -> None:
+
+class TensorBuilder:
+    """Emits nd ops into `builder`; on scalars, the ops of `arith` and `math` of the same meaning."""
+
+    def __init__(self, builder: Builder, *, strong: bool = True) -> None:
         self.builder = builder
+        self.strong = strong
 
     def emit(self, kind: type[Operation], operands: Sequence[SSAValue], result: Attribute, /, **properties: Attribute) -> Any:
+        if operands and scalars.is_scalar(result) and scalars.is_scalar(operands[0].type) and kind in scalars.KINDS:
+            return scalars.emit(self.builder, kind, operands, result, properties)
         return self.builder(kind, operands, [result], properties)
 
     # creation ------------------------------------------------------------------------------------------------------
 
     def full(self, value: float, kind: Attribute) -> SSAValue:
-        """A tensor of type `kind` filled with `value`; run-time sizes come from their symbols."""
-        assert isinstance(kind, TensorType)
+        """A tensor of type `kind` filled with `value`; run-time sizes come from their symbols. A scalar of a scalar type."""
+        if not isinstance(kind, TensorType):
+            return scalars.constant(self.builder, value, kind)
         elem = kind.element_type
         attr: Attribute = splat_attr(value, elem)
         shape = shape_of(kind)
@@ -113,6 +123,19 @@ class TensorBuilder:
     def zeros(self, kind: Attribute) -> SSAValue:
         return self.full(0.0, kind)
 
+    def zeros_as(self, value: SSAValue, kind: Attribute) -> SSAValue:
+        """Zeros of type `kind`, which has the shape of `value`: where its sizes have no names, `value` is asked."""
+        if not isinstance(kind, TensorType) or None not in shape_of(kind):
+            return self.zeros(kind)
+        sizes: list[SSAValue] = []
+        for d, size in enumerate(shape_of(kind)):
+            if not isinstance(size, int):
+                at = self.builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(d, INDEX)})
+                sizes.append(self.builder(upstream_tensor.DimOp, [value, at], [INDEX]))
+        zero = scalars.constant(self.builder, 0.0, element_of(kind))
+        empty = self.builder(upstream_tensor.EmptyOp, sizes, [kind])
+        return self.builder(linalg.FillOp, [zero, empty], [kind], {"operandSegmentSizes": linalg.segments(1, 1)})
+
     def iota(self, kind: Attribute, dim: int) -> SSAValue:
         return self.emit(nd.IotaOp, self.sizes(shape_of(kind)), kind, dim=IntegerAttr(dim, i64))
 
@@ -140,7 +163,8 @@ class TensorBuilder:
         return self.binary(nd.DivOp, x, y)
 
     def mul_strong(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        return self.binary(nd.MulStrongOp, x, y)
+        """0 * anything = 0, unless this builder was told that products are plain."""
+        return self.binary(nd.MulStrongOp if self.strong else nd.MulOp, x, y)
 
     def scale(self, x: SSAValue, factor: float) -> SSAValue:
         """`factor * x` for a finite factor other than 0: an ordinary product."""
@@ -148,7 +172,7 @@ class TensorBuilder:
 
     def abs(self, x: SSAValue) -> SSAValue:
         """|x|, real of complex x."""
-        return self.emit(nd.AbsOp, [x], tensor(real_of(element_of(x)), shape_of(x)))
+        return self.emit(nd.AbsOp, [x], like(x, real_of(element_of(x))))
 
     def real(self, x: SSAValue) -> SSAValue:
         """The real part; a real tensor as it is."""
@@ -163,7 +187,7 @@ class TensorBuilder:
         return self.emit(nd.ComplexOp, [re, im], tensor(complex_of(element_of(re)), shape_of(re)))
 
     def compare(self, direction: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        return self.emit(nd.CompareOp, [x, y], tensor(i1, shape_of(x)), direction=nd.DirectionAttr(nd.Direction(direction)))
+        return self.emit(nd.CompareOp, [x, y], like(x, i1), direction=nd.DirectionAttr(nd.Direction(direction)))
 
     def is_nan(self, x: SSAValue) -> SSAValue:
         return self.compare("ne", x, x)
@@ -185,7 +209,7 @@ class TensorBuilder:
         return self.select(pred, x, self.zeros(x.type))
 
     def convert(self, x: SSAValue, elem: Attribute) -> SSAValue:
-        return x if element_of(x) == elem else self.emit(nd.ConvertOp, [x], tensor(elem, shape_of(x)))
+        return x if element_of(x) == elem else self.emit(nd.ConvertOp, [x], like(x, elem))
 
     # shapes --------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     ArrayAttr,
     BFloat16Type,
     ComplexType,
@@ -107,8 +108,10 @@ def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
 
 
 def element_of(value: SSAValue | Attribute) -> Attribute:
-    """Element type of a tensor value or type."""
+    """Element type of a tensor value or type; of a scalar, its own type."""
     kind = value.type if isinstance(value, SSAValue) else value
+    if isinstance(kind, AnyFloat | IntegerType | IndexType):
+        return kind
     return cast("TensorType[Any]", kind).element_type
 
 

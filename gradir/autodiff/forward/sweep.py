@@ -19,6 +19,7 @@ from gradir.autodiff.registry import JVP, VJP, has_no_derivative
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.reverse.ruled_calls import call, moving
 from gradir.autodiff.reverse.sweep import clone, rule_of
+from gradir.autodiff.spell_out import activity_with_nests
 from gradir.autodiff.tensors import TensorBuilder, is_differentiable
 from gradir.dialects import ad
 from gradir.dialects.upstream import func, scf
@@ -54,7 +55,7 @@ class ForwardSweep:
         """The tangent of an old value, zeros where nothing contributes."""
         new = self.value(old)
         found = self.tangents.get(new)
-        return TensorBuilder(builder).zeros(new.type) if found is None else found
+        return TensorBuilder(builder).zeros_as(new, new.type) if found is None else found
 
     def block(self, source: Block, into: Block) -> Operation:
         """Copy every op of `source` but its terminator, which is returned."""
@@ -69,7 +70,7 @@ class ForwardSweep:
     def op(self, op: Operation, builder: Builder) -> None:
         """Copy one op and append the tangents of its results."""
         on = any(r in self.activity for r in op.results)
-        structured = _STRUCTURED.get(type(op))
+        structured = STRUCTURED.get(type(op))
         if on and structured is not None:
             structured(self, op, builder)
             return
@@ -250,7 +251,7 @@ def _results(sweep: ForwardSweep, op: Operation, new: Operation, on: Sequence[in
         sweep.set_tangent(new.results[k], tangent)
 
 
-_STRUCTURED: dict[type[Operation], Structured] = {
+STRUCTURED: dict[type[Operation], Structured] = {
     scf.ForOp: _for,
     scf.WhileOp: _while,
     scf.IfOp: _branches,
@@ -288,7 +289,7 @@ def _with_tangents(program: Program, primal: func.FuncOp, wrt: tuple[bool, ...],
     block = Block(arg_types=[*(a.type for a in source.args), *(a.type for a, on in zip(source.args, wrt) if on)])
     for old, new in zip(source.args, block.args):
         new.location = old.location
-    sweep = ForwardSweep(program, Activity.of(primal, wrt, wanted, program.resolve), request)
+    sweep = ForwardSweep(program, activity_with_nests(primal, wrt, wanted, program.resolve), request)
     sweep.bind(source.args, block.args[: len(source.args)])
     active = [a for a, on in zip(block.args, wrt) if on]
     for argument, tangent in zip(active, block.args[len(source.args) :]):

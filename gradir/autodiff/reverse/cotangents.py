@@ -25,15 +25,15 @@ def accumulator_type(kind: Attribute) -> Attribute:
     """The type in which cotangents of a value of type `kind` are summed."""
     if isinstance(kind, TensorType) and isinstance(kind.element_type, NARROW_CLASSES):
         return tensor(f32, shape_of(kind))
-    return kind
+    return f32 if isinstance(kind, NARROW_CLASSES) else kind
 
 
 class Cotangents:
     """Maps forward values to their cotangents; emits into `builder`."""
 
-    def __init__(self, builder: Builder, active: set[SSAValue]) -> None:
+    def __init__(self, builder: Builder, active: set[SSAValue], *, strong: bool = True) -> None:
         self.builder = builder
-        self.t = TensorBuilder(builder)
+        self.t = TensorBuilder(builder, strong=strong)
         self.active = active
         self._of: dict[SSAValue, SSAValue] = {}
 
@@ -49,13 +49,17 @@ class Cotangents:
 
     def get_or_zeros(self, value: SSAValue) -> SSAValue:
         ct = self.get(value)
-        return self.t.zeros(value.type) if ct is None else ct
+        return self.t.zeros_as(value, value.type) if ct is None else ct
 
     def accumulator(self, value: SSAValue) -> SSAValue:
         """The cotangent so far, or zeros, in its accumulator type."""
         kind = accumulator_type(value.type)
         ct = self._of.get(value)
-        return self.t.zeros(kind) if ct is None else self.t.convert(ct, element_of(kind))
+        return self.t.zeros_as(value, kind) if ct is None else self.t.convert(ct, element_of(kind))
+
+    def has(self, value: SSAValue) -> bool:
+        """Whether anything has contributed so far."""
+        return value in self._of
 
     def set(self, value: SSAValue, ct: SSAValue) -> None:
         self._of[value] = ct

@@ -236,7 +236,11 @@ def select_vjp(t: TensorBuilder, op: nd.SelectOp, ct: SSAValue) -> Rule:
 @vjp(nd.ClampOp)
 def clamp_vjp(t: TensorBuilder, op: nd.ClampOp, ct: SSAValue) -> Rule:
     """1 to the operand inside and at a bound, 1 to the bound outside, to `hi` when lo > hi; a NaN takes the cotangent"""
-    lo, x, hi = op.lo, op.operand, op.hi
+    return clamp_shares(t, op.lo, op.operand, op.hi, ct)
+
+
+def clamp_shares(t: TensorBuilder, lo: SSAValue, x: SSAValue, hi: SSAValue, ct: SSAValue) -> Rule:
+    """The shares of lo, x and hi in the cotangent of `clamp(lo, x, hi)`."""
     valid = t.logical_not(t.is_nan(x))
     over = t.logical_or(t.compare("gt", x, hi), t.logical_or(t.compare("gt", lo, hi), t.is_nan(hi)))
     to_hi = t.logical_and(valid, over)
