@@ -163,23 +163,24 @@ class _Graph:
     def _as_late_as_possible(self, order: list[Operation], after: Mapping[Operation, Sequence[Operation]]) -> list[Operation]:
         """What takes memory and frees none waits for the first op that needs it: the greedy choice looks one op ahead only."""
         place = {op: i for i, op in enumerate(order)}
-        last = LiveBytes(order, self.block.last_op).last_reads(place)
-        held: dict[Operation, list[Operation]] = {}
+        at = dict(place)
+        last = LiveBytes(order, self.block.last_op).last_reads(at)
+        waits: set[Operation] = set()
         for op in reversed(order):
-            first = min(after[op], key=place.__getitem__, default=None)
-            if first is not None and last[op] > place[first]:
-                place[op] = place[first]
-                held.setdefault(first, []).append(op)
-        moved = {op for ops in held.values() for op in ops}
+            first = min((at[later] for later in after[op]), default=None)
+            if first is not None and last[op] > first:
+                at[op] = first
+                waits.add(op)
         result: list[Operation] = []
+        done: set[Operation] = set()
         for op in order:
-            todo = [] if op in moved else [(op, False)]
+            todo = [] if op in waits else [op]
             while todo:
-                at, ready = todo.pop()
-                if ready or at not in held:
-                    result.append(at)
-                else:
-                    todo += [(at, True), *((one, False) for one in held[at])]  # kept from the last to the first
+                missing = [one for one in self.needs[todo[-1]] if one not in done]
+                todo += sorted(missing, key=place.__getitem__, reverse=True)
+                if not missing and (ready := todo.pop()) not in done:
+                    done.add(ready)
+                    result.append(ready)
         return result
 
 
