@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full fuzz fuzz-grad check docs stablehlo-status bench bench-peers clean
+.PHONY: demo test test-full fuzz fuzz-grad check docs stablehlo-status autodiff-status bench bench-peers clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +50,9 @@ docs: $(VENV)/.docs            ## the manual, in site/
 
 stablehlo-status: $(VENV)/.test ## docs/status/stablehlo.md from StableHLO's test data, in ../shared/suites or $$GRADIR_SUITES
 	$(BIN)/python -m gradir.tools.stablehlo_status
+
+autodiff-status: $(VENV)/.test  ## docs/status/autodiff.md: derivatives of every op against differences and JAX, which has to be installed
+	$(BIN)/python -m tests.autodiff.table
 
 bench: $(VENV)/.demo           ## the table against numpy and whatever peers are installed
 	$(BIN)/python -m bench

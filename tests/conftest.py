@@ -14,7 +14,7 @@ from gradir.driver.cache import DIRECTORY_VARIABLE
 
 ONE_IN = {
     "autodiff/test_batching.py": 4,
-    "autodiff/test_forward.py": 2,
+    "autodiff/test_table.py": 6,
     "dialects/test_simplify.py": 4,
     "dialects/test_samples.py": 2,
     "frontends_stablehlo/test_export.py": 3,

@@ -1,4 +1,4 @@
-"""Forward mode: every op on every sample by the dot-product test against reverse mode, control flow and nesting by name."""
+"""Forward mode through control flow, its nesting with reverse mode, and conventions by name. Every op on every sample: test_table.py."""
 
 from __future__ import annotations
 
@@ -10,32 +10,10 @@ import pytest
 
 import gradir as gd
 from gradir.autodiff.differentiate import Differentiate
-from gradir.dialects import nd
 from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module
 from gradir.reference import run
-from tests.autodiff.gradients import cotangents, in_f64, promoted, with_both_modes
 from tests.autodiff.test_data_dependent_loops import PROGRAMS, M, N, X
-
-SAMPLES = [(s.name, s) for ops in nd.FAMILIES.values() for op in ops for s in getattr(op, "samples", tuple)() if s.wrt]
-
-
-@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[n for n, _ in SAMPLES])
-def test_dot_product(name: str, sample: nd.Sample) -> None:
-    """<ct, J t> = <J^T ct, t>, with the same weights at ties and kinks."""
-    text, inputs = in_f64(sample.text), promoted(sample.inputs())
-    module = with_both_modes(text, sample.wrt)
-    rng = np.random.default_rng(2)
-    tangents = [rng.standard_normal(inputs[k].shape).astype(inputs[k].dtype) for k in sample.wrt]
-    cts = cotangents(text, inputs, seed=1)
-    gradients = run(module, "vjp", [*inputs, *cts])[len(cts) :]
-    forward = run(module, "jvp", [*inputs, *tangents])
-    for expected, found in zip(run(module, "f", inputs), forward):
-        np.testing.assert_allclose(found, expected, rtol=1e-13)
-    moved = iter(forward[len(cts) :])
-    left = sum(float(np.sum((ct * next(moved)).real)) for ct in cts if ct.dtype.kind in "fc")
-    right = sum(float(np.sum((g * t).real)) for g, t in zip(gradients, tangents))
-    np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
