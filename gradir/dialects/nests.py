@@ -268,6 +268,20 @@ class Nest:
         return [builder(tensors.InsertOp, [v, whole, *place], [whole.type]) for v, whole, place in zip(yielded, carried, places)]
 
 
+def pure_dims(map_: AffineMap) -> tuple[int, ...] | None:
+    """The dimensions of a map whose results are different dimensions and nothing else."""
+    found = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
+    return tuple(found) if len(found) == len(map_.results) and len(set(found)) == len(found) else None
+
+
+def is_slice(map_: AffineMap) -> bool:
+    """Whether a map runs over a slice: `factor * d + constant` for different dimensions d, or constants."""
+    forms = [linear(e) for e in map_.results]
+    dims = [d for form in forms if form is not None for d in form.factors]
+    counts_up = all(form is not None and len(form.factors) <= 1 and all(c > 0 for c in form.factors.values()) for form in forms)
+    return counts_up and len(set(dims)) == len(dims)
+
+
 def _pure(map_: AffineMap) -> set[int]:
     """The dimensions whose extents the operand of this map tells."""
     return {e.position for e in map_.results if isinstance(e, AffineDimExpr)}

@@ -64,8 +64,12 @@ def remaining(module: Operation, options: dict[str, OptionValue] | None = None, 
     return [Request("set-target", options or {}), *wanted]
 
 
+ALSO_STRUCTURED = frozenset({"inline", "symbol-dce", "canonicalize", "cse", "dce"})
+"""Passes of the tensor level that a module written at level 2 needs too: below it, only kernels are called."""
+
+
 def _steps_left(level: int, facts: Facts) -> Sequence[Step]:
-    first = {1: "name-sizes", 2: "fuse", 3: "plan-memory", 4: "expand-math"}[level]
+    first = {1: "name-sizes", 2: "normalize-nests", 3: "plan-memory", 4: "expand-math"}[level]
     if level == 2 and "gradir.group" in facts.marks:
         first = "outline-kernels"
     if level == 2 and "gradir.kernel" in facts.marks:
@@ -74,6 +78,8 @@ def _steps_left(level: int, facts: Facts) -> Sequence[Step]:
         first = "lower-kernels"
     names = [step.pass_name for step in ROAD]
     left = ROAD[names.index(first) :]
+    if first == "normalize-nests":
+        left = (*(step for step in ROAD if step.stage == "tensor" and step.pass_name in ALSO_STRUCTURED), *left)
     return (*(step for step in BEFORE_AD if step.pass_name != "set-target"), *left) if "ad" in facts.dialects else left
 
 

@@ -14,17 +14,22 @@ from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_in_block
 from gradir.dialects import nd
-from gradir.dialects.upstream import arith, tensor as upstream_tensor
+from gradir.dialects.upstream import arith, linalg, tensor as upstream_tensor
 from gradir.ir.builder import Builder
 
 FREE: tuple[type[Operation], ...] = (
     nd.ConstantOp, nd.IotaOp, nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp, nd.IndexAtOp, nd.SymbolOp,
     upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp,
-    arith.IndexCastOp, arith.CmpiOp, arith.SelectOp, arith.MaxSIOp, arith.CeilDivSIOp,
+    arith.IndexCastOp, arith.CmpiOp, arith.SelectOp, arith.MaxSIOp, arith.CeilDivSIOp, arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp,
+    upstream_tensor.ExtractSliceOp, upstream_tensor.CastOp, upstream_tensor.DimOp, upstream_tensor.EmptyOp, linalg.FillOp,
+    upstream_tensor.CollapseShapeOp, upstream_tensor.ExpandShapeOp,
 )  # fmt: skip
 """Ops that cost nothing next to a load: views, constants and index arithmetic."""
 
-CHEAP: tuple[type[Operation], ...] = (*FREE, nd.CompareOp, nd.NegOp, nd.AbsOp, nd.ConvertOp, nd.NotOp, nd.AndOp, nd.OrOp, nd.SelectOp)
+CHEAP: tuple[type[Operation], ...] = (
+    *FREE, nd.CompareOp, nd.NegOp, nd.AbsOp, nd.ConvertOp, nd.NotOp, nd.AndOp, nd.OrOp, nd.SelectOp,
+    arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.NegfOp, arith.CmpfOp, arith.ExtFOp, arith.TruncFOp, arith.OrIOp, arith.AndIOp,
+)  # fmt: skip
 """Ops worth redoing from values that are there anyway."""
 
 

@@ -15,10 +15,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
-from gradir.autodiff.structured.kinds import pure_dims
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects.linear import Linear, arithmetic, index, linear
-from gradir.dialects.nests import Nest
+from gradir.dialects.nests import Nest, pure_dims
 from gradir.dialects.types import is_static, tensor
 from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.autodiff.activity import free_values
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects.linear import dims_in, linear
-from gradir.dialects.nests import Nest
+from gradir.dialects.nests import Nest, is_slice, pure_dims
 from gradir.dialects.upstream import arith, linalg, math, scf
 
 
@@ -42,12 +41,6 @@ _EXTREMA: dict[type[Operation], float] = {
     arith.MinimumfOp: float("inf"),
     arith.MinnumfOp: float("inf"),
 }
-
-
-def pure_dims(map_: AffineMap) -> tuple[int, ...] | None:
-    """The dimensions of a map whose results are different dimensions and nothing else."""
-    found = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
-    return tuple(found) if len(found) == len(map_.results) and len(set(found)) == len(found) else None
 
 
 def tainted_by(block: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
@@ -121,14 +114,6 @@ def is_contraction(nest: Nest) -> bool:
     return factors[0] is not factors[1] and all(v in nest.body.args for v in factors)
 
 
-def _is_slice(map_: AffineMap) -> bool:
-    """Whether a map runs over a slice: `factor * d + constant` for different dimensions d, or constants."""
-    forms = [linear(e) for e in map_.results]
-    dims = [d for form in forms if form is not None for d in form.factors]
-    counts_up = all(form is not None and len(form.factors) <= 1 and all(c > 0 for c in form.factors.values()) for form in forms)
-    return counts_up and len(set(dims)) == len(dims)
-
-
 def dims_in_order(op: linalg.GenericOp, active: set[SSAValue]) -> list[int] | None:
     """The dimensions that have to become loops before the nest has a structured derivative; `active`: values that carry one.
 
@@ -136,7 +121,7 @@ def dims_in_order(op: linalg.GenericOp, active: set[SSAValue]) -> list[int] | No
     """
     nest = Nest.of(op)
     every = list(range(nest.rank))
-    if any(pure_dims(m) is None for m in nest.output_maps) and all(map(_is_slice, nest.output_maps)):
+    if any(pure_dims(m) is None for m in nest.output_maps) and all(map(is_slice, nest.output_maps)):
         return []
     for inner in op.body.block.walk():
         if isinstance(inner, scf.ForOp | scf.WhileOp) and any(is_differentiable(r.type) for r in inner.results):
