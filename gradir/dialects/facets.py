@@ -28,20 +28,22 @@ def skip(op: OpClass, facet: str, reason: str) -> None:
 
 @dataclass(frozen=True)
 class Facet:
-    """A column of the table. `has` tells whether an op has it; `reasons` are skips that another table keeps."""
+    """A column of the table. `has` tells whether an op has it, `how` in which way; `reasons` are skips that another table keeps."""
 
     name: str
     summary: str
     has: Callable[[OpClass], bool]
     reasons: Mapping[OpClass, str] = field(default_factory=dict[OpClass, str])
+    how: Callable[[OpClass], str] = lambda _: "yes"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Whether an op has a facet; if not, why (an empty reason is a hole)."""
+    """Whether an op has a facet, and how; if not, why (an empty reason is a hole)."""
 
     present: bool
     reason: str = ""
+    how: str = ""
 
     @property
     def is_hole(self) -> bool:
@@ -77,6 +79,9 @@ skip(effects.PrintOp, "evaluate", "it has no result; the reference evaluator wri
 skip(regions.YieldOp, "evaluate", "part of the op around it")
 skip(regions.YieldOp, "samples", "part of the op around it")
 skip(regions.YieldOp, "linalg", "part of the op around it")
+skip(regions.YieldOp, "batch", "part of the op around it")
+for _op in (creation.ConstantOp, creation.IotaOp, creation.SymbolOp):
+    skip(_op, "batch", "the same in every lane")
 
 
 def facet_table(ops: Sequence[OpClass], facets: Sequence[Facet]) -> dict[str, dict[str, Cell]]:
@@ -84,7 +89,7 @@ def facet_table(ops: Sequence[OpClass], facets: Sequence[Facet]) -> dict[str, di
 
     def cell(op: OpClass, facet: Facet) -> Cell:
         if facet.has(op):
-            return Cell(True)
+            return Cell(True, how=facet.how(op))
         return Cell(False, SKIPPED.get((op, facet.name)) or facet.reasons.get(op, ""))
 
     return {op.name: {facet.name: cell(op, facet) for facet in facets} for op in ops}

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradir.autodiff import registry as derivatives
+from gradir.autodiff.batching import calls as _registered
+from gradir.autodiff.batching.rules import BATCH
+from gradir.autodiff.batching.sweep import STRUCTURED
 from gradir.dialects import nd
-from gradir.dialects.facets import EVALUATE, SAMPLES, Cell, Facet, OpClass, facet_table, samples_of
+from gradir.dialects.facets import EVALUATE, SAMPLES, SKIPPED, Cell, Facet, OpClass, facet_table, samples_of
 from gradir.dialects.nd.base import Sample
 from gradir.dialects.target.implementations import implemented_ops
 from gradir.frontends.stablehlo.export import EXPORT_RULES
@@ -20,6 +23,8 @@ from gradir.tools.docs_page import write_page
 from gradir.tools.element_types import element_types
 
 TARGET = Path("docs/ops.md")
+REGISTERED = (_registered,)
+"""Importing it registers how loops, branches, sizes and effects are batched."""
 
 
 def _expands(op: OpClass) -> bool:
@@ -30,8 +35,26 @@ def _is_lowered(op: OpClass) -> bool:
     return op in RULES or op in SPLIT_RULES or _expands(op) or op.name in implemented_ops()
 
 
+def _is_a_loop(op: OpClass) -> bool:
+    return hasattr(op, "spelled_out")
+
+
 def _has_derivative(op: OpClass) -> bool:
-    return op in derivatives.VJP or _expands(op) or hasattr(op, "spelled_out")
+    return op in derivatives.VJP or op in derivatives.JVP or _expands(op) or _is_a_loop(op)
+
+
+def _reverse(op: OpClass) -> str:
+    return "rule" if op in derivatives.VJP else "expansion" if _expands(op) else "loop"
+
+
+def _forward(op: OpClass) -> str:
+    return "rule" if op in derivatives.JVP else "transposed" if op in derivatives.VJP else _reverse(op)
+
+
+def _batched(op: OpClass) -> str:
+    if op in BATCH or op in STRUCTURED:
+        return "rule"
+    return "expansion" if _expands(op) else "loop" if _is_a_loop(op) else "lane by lane"
 
 
 def facets() -> list[Facet]:
@@ -40,7 +63,27 @@ def facets() -> list[Facet]:
     return [
         EVALUATE,
         SAMPLES,
-        Facet("vjp", "reverse derivative, or its expansion has one", _has_derivative, derivatives.SKIPPED),
+        Facet(
+            "vjp",
+            "in reverse: by a *rule*, by the rules of its *expansion*, or as the *loop* that it stands for; "
+            "[skipped](autodiff.md#the-sweep) where nothing moves",
+            _has_derivative,
+            derivatives.SKIPPED,
+            _reverse,
+        ),
+        Facet(
+            "jvp",
+            "forward: by a *rule* of its own, by the reverse rule [*transposed*](autodiff.md#forward-mode), or as in reverse",
+            _has_derivative,
+            derivatives.SKIPPED,
+            _forward,
+        ),
+        Facet(
+            "batch",
+            "[for many elements](autodiff.md#batches): by a *rule*, its *expansion* or its *loop*, all at once; or *lane by lane*",
+            lambda op: (op, "batch") not in SKIPPED,
+            how=_batched,
+        ),
         Facet(
             "linalg",
             "lowering to loop nests, or its expansion, its parts or [a library](library.md) have one",
@@ -76,12 +119,14 @@ def page() -> str:
 
 
 def _mark(cell: Cell) -> str:
-    return "yes" if cell.present else ("skipped" if cell.reason else "**hole**")
+    return cell.how if cell.present else ("skipped" if cell.reason else "**hole**")
 
 
 def _section(op: OpClass, row: dict[str, Cell]) -> list[str]:
     parts = [f"### {op.name}", inspect.getdoc(op) or ""]
-    parts += [f"No {facet}: {cell.reason}." for facet, cell in row.items() if not cell.present and cell.reason]
+    missing = [(facet, cell.reason) for facet, cell in row.items() if not cell.present and cell.reason]
+    for reason in dict.fromkeys(reason for _, reason in missing):
+        parts.append(f"No {', '.join(facet for facet, other in missing if other == reason)}: {reason}.")
     parts += _elsewhere(op)
     samples: Sequence[Sample] = samples_of(op)
     if samples:

@@ -28,6 +28,17 @@ def test_skips_are_not_stale():
             assert not table[op.name][facet].present, f"{op.name} has {facet} and is skipped: {reason}"
 
 
+def test_derivatives_and_batches_say_how():
+    """One op of each kind."""
+    how = {name: tuple(row[facet].how or "skipped" for facet in ("vjp", "jvp", "batch")) for name, row in docs_ops.table().items()}
+    assert how["nd.mul"] == ("rule", "transposed", "rule")
+    assert how["nd.reshape"] == ("rule", "rule", "rule")
+    assert how["nd.layer_norm"] == ("expansion", "expansion", "expansion")
+    assert how["nd.reduce"] == ("loop", "loop", "loop")
+    assert how["nd.random_bits"] == ("skipped", "skipped", "lane by lane")
+    assert how["nd.constant"][2] == "skipped"
+
+
 def test_reference_names_every_op(tmp_path: Path):
     target = tmp_path / "docs" / "ops.md"
     assert docs_ops.main([str(target)]) == 0
