@@ -167,6 +167,18 @@ GRAPH: dict[str, Code] = {
         cause="a command that does not read the file, relative paths in the command, or another status than the one expected.",
         next_step="run the test by hand on the file and look at its exit status: by default any but 0 counts as a failure.",
     ),
+    "GR071": graph(
+        "a cost that only the run knows",
+        meaning="Counting floating-point operations met a loop or a dimension whose length is known only at run time.",
+        cause="a `scf.while`, a trip count that is an argument, or a size with a name.",
+        next_step="give a number to stand for them: `flops(..., trips=N)`, `count-flops{trips=N}`.",
+    ),
+    "GR072": graph(
+        "which function to count",
+        meaning="Floating-point operations are counted for one function, and the module does not say which.",
+        cause="a misspelt name, or several public functions and no name.",
+        next_step="name one of the functions that the message lists.",
+    ),
     "GR103": graph(
         "not an array",
         meaning="A traced function met a value that no tensor can hold. Arrays have elements bool, int8 to int64, uint8 to uint64, "
