@@ -15,6 +15,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "dims": ("Dim",),
     _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
     _PYTHON + "program": ("parse", "Program"),
+    _PYTHON + "costs": ("flops",),
     _PYTHON + "batching": ("hessian", "jacfwd", "jacrev", "vmap"),
     _PYTHON + "custom_rules": ("checkpoint", "custom_jvp", "custom_vjp"),
     _PYTHON + "gradient_checks": ("check_grads",),
@@ -55,11 +56,14 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     _PYTHON + "einsum": ("einsum",),
     _PYTHON + "contraction": ("dot_general", "matmul", "dot", "tensordot"),
+    _PYTHON + "products": ("cross", "inner", "kron", "vdot"),
     _PYTHON + "pooling": ("reduce_window", "max_pool", "avg_pool"),
     _PYTHON + "folding": ("reduce", "sort_by", "select_and_scatter"),
     _PYTHON + "gather_scatter": ("take_along_axis", "gather", "scatter"),
     _PYTHON + "convolution": ("conv", "conv_transpose"),
-    _PYTHON + "creation": ("asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot"),
+    _PYTHON + "creation": (
+        "array", "asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot",
+    ),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
     _PYTHON + "activation": (
         "silu", "softplus", "log_sigmoid", "mish", "elu", "celu", "selu", "leaky_relu", "relu6", "hard_tanh", "hard_sigmoid", "hard_silu",

@@ -24,6 +24,7 @@ derivative is by [numerics](numerics.md). Arguments are arrays, numpy arrays or 
 SECTIONS = {
     "jit": "Compile",
     "program": "Programs from text",
+    "costs": "Costs",
     "dims": "Sizes of run time",
     "transforms": "Differentiate",
     "custom_rules": "Derivatives of your own",
@@ -47,6 +48,7 @@ SECTIONS = {
     "folding": "Reductions with a function",
     "sorting": "Order",
     "contraction": "Products",
+    "products": "Products of vectors",
     "convolution": "Convolutions",
     "pooling": "Windows",
     "einsum": "Products by letters",

@@ -93,8 +93,11 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
         if all(outer.get(outputs[k]) is None for k in on):
             return
         outer.builder.loc = op.location
+        fresh = [len(on) + k for k, v in enumerate(captured) if not outer.has(v)]
         given = [outer.get_or_zeros(outputs[k]) for k in on] + [outer.accumulator(v) for v in captured]
         for branch in branches:
+            for k in fresh:
+                _start_from_nothing(branch.backward, branch.backward.args[k])
             _open(branch, given, saved, op)
         kinds = [v.type for v in given[len(on) :]]
         backward = outer.builder.op(type(op), [condition], kinds, op.properties, regions=[Region(b.backward) for b in branches])
@@ -127,6 +130,16 @@ def _backward_block(op: Operation, sweep: Sweep, outputs: list[SSAValue], captur
     cts.run(sweep.tape)
     cts.builder.op(scf.YieldOp, [cts.accumulator(v) for v in captured])
     return block
+
+
+def _start_from_nothing(block: Block, total: SSAValue) -> None:
+    """The sum that comes in as `total` is 0: whatever is added to it first is the sum. (The sign of a zero derivative is unspecified.)"""
+    for use in list(total.uses):
+        add = use.operation
+        if isinstance(add, nd.AddOp) and use.index == 0 and add.parent is block:
+            add.result.replace_all_uses_with(add.rhs)
+            add.detach()
+            add.erase()
 
 
 def _slot(slots: list[Attribute], taken: list[int], kind: Attribute) -> int:

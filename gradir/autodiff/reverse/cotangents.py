@@ -13,7 +13,9 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.autodiff.names import name_after
+from gradir.autodiff.reverse.parts import Part, joined, part_of
 from gradir.autodiff.tensors import TensorBuilder
+from gradir.dialects import nd
 from gradir.dialects.types import NARROW_CLASSES, element_of, shape_of, tensor
 from gradir.ir.builder import Builder
 
@@ -36,6 +38,7 @@ class Cotangents:
         self.t = TensorBuilder(builder, strong=strong)
         self.active = active
         self._of: dict[SSAValue, SSAValue] = {}
+        self._parts: dict[SSAValue, list[Part]] = {}
 
     def run(self, tape: Sequence[Entry]) -> None:
         """Replay the recorded ops backwards."""
@@ -44,6 +47,7 @@ class Cotangents:
 
     def get(self, value: SSAValue) -> SSAValue | None:
         """The cotangent in the value's own type, None when nothing has contributed."""
+        self._join(value)
         ct = self._of.get(value)
         return None if ct is None else self.t.convert(ct, element_of(value))
 
@@ -53,15 +57,17 @@ class Cotangents:
 
     def accumulator(self, value: SSAValue) -> SSAValue:
         """The cotangent so far, or zeros, in its accumulator type."""
+        self._join(value)
         kind = accumulator_type(value.type)
         ct = self._of.get(value)
         return self.t.zeros_as(value, kind) if ct is None else self.t.convert(ct, element_of(kind))
 
     def has(self, value: SSAValue) -> bool:
         """Whether anything has contributed so far."""
-        return value in self._of
+        return value in self._of or value in self._parts
 
     def set(self, value: SSAValue, ct: SSAValue) -> None:
+        """The cotangent from here on, in place of what has contributed."""
         self._of[value] = ct
         name_after(ct, value)
 
@@ -75,10 +81,24 @@ class Cotangents:
         old = self.accumulator(value)
         self.set(value, self.t.add(old, self.t.convert(ct, element_of(old))))
 
+    def add_slice(self, op: nd.SliceOp, ct: SSAValue) -> bool:
+        """Accumulate `ct` into what `op` read of its operand, once the whole is asked for. False where the slice is of no such kind."""
+        part = part_of(op, ct) if op.operand in self.active else None
+        if part is not None:
+            self._parts.setdefault(op.operand, []).append(part)
+        return part is not None
+
+    def _join(self, value: SSAValue) -> None:
+        """Sum up what came by slices."""
+        parts = self._parts.pop(value, None)
+        for ct in joined(self.t, value, parts) if parts else ():
+            self.add(value, ct)
+
     def add_at(self, value: SSAValue, at: SSAValue, dim: int, ct: SSAValue) -> None:
         """Accumulate `ct` into the slice `at` of the cotangent: never a full-size zero plus an add."""
         if value not in self.active:
             return
+        self._join(value)
         if value not in self._of:
             self.set(value, self.t.update_at(ct, self.t.zeros(value.type), at, dim))
             return

@@ -163,6 +163,7 @@ def run_branches_again_in_reverse(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp
             return
         outer.builder.loc = op.location
         seeds = [outer.get_or_zeros(outputs[k]) for k in on]
+        fresh = {v for v in captured if not outer.has(v)}
         totals = [outer.accumulator(v) for v in captured]
         regions: list[Region] = []
         for region in op.regions:
@@ -172,7 +173,8 @@ def run_branches_again_in_reverse(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp
             yields = again.forward(region.block)
             cts = Cotangents(again.builder, unit.active)
             for v, total in zip(captured, totals):
-                cts.set(v, total)
+                if v not in fresh:
+                    cts.set(v, total)
             for k, seed in zip(on, seeds):
                 cts.add(yields[k], seed)
             cts.run(again.tape)

@@ -111,6 +111,8 @@ class Sweep:
             cts.builder.loc = op.location
             block = cts.builder.block
             before = block.last_op
+            if isinstance(op, nd.SliceOp) and cts.add_slice(op, ct):
+                return
             if isinstance(op, nd.IndexAtOp):
                 cts.add_at(op.operand, op.at, op.number("dim"), ct)
             else:

@@ -196,15 +196,17 @@ def extremum_vjp(direction: str) -> Any:
     def rule(t: TensorBuilder, op: Any, ct: SSAValue) -> Rule:
         """d max(x, y) = w dx + (1 - w) dy with w in {0, 1/2, 1}"""
         x, y = op.lhs, op.rhs
-        x_wins = t.logical_or(t.compare(direction, x, y), t.is_nan(x))
-        y_wins = t.logical_or(t.compare(direction, y, x), t.is_nan(y))
+        above, below = t.compare(direction, x, y), t.compare(direction, y, x)
+        x_nan, y_nan = t.is_nan(x), t.is_nan(y)
         half = t.scale(ct, 0.5)
         zero = t.full_like(0.0, ct)
 
-        def share(mine: SSAValue, other: SSAValue) -> SSAValue:
-            return t.select(mine, t.select(other, half, ct), t.select(other, zero, half))
+        def share(wins: SSAValue, loses: SSAValue, nan: SSAValue, other_nan: SSAValue) -> SSAValue:
+            alone = t.logical_or(wins, t.logical_and(nan, t.logical_not(other_nan)))
+            beaten = t.logical_or(loses, t.logical_and(other_nan, t.logical_not(nan)))
+            return t.select(alone, ct, t.select(beaten, zero, half))
 
-        return (lambda: share(x_wins, y_wins), lambda: share(y_wins, x_wins))
+        return (lambda: share(above, below, x_nan, y_nan), lambda: share(below, above, y_nan, x_nan))
 
     return rule
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
@@ -15,14 +15,38 @@ from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.dims import Dim, at_least
 from gradir.frontends.python.elementwise import add, multiply
-from gradir.frontends.python.operands import as_array, astype, broadcast_to, is_scalar, supported_dtype
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, common_dtype, is_scalar, supported_dtype
+from gradir.frontends.python.shape import stack
 from gradir.frontends.python.sizes import axis_of, size, sizes, whole
 from gradir.frontends.python.trace import apply, constant, user_error
 
 
 def asarray(x: Any, dtype: Any = None) -> Array:
-    """`x` as an array of this mode; numpy's element type unless `dtype` is given"""
-    return as_array(x) if dtype is None else astype(x, dtype)
+    """`x` as an array of this mode; numpy's element type unless `dtype` is given. Lists may hold arrays, `[[c, -s], [s, c]]`"""
+    made = _joined(x) if _holds_arrays(x) else as_array(x)
+    return made if dtype is None else astype(made, dtype)
+
+
+array = asarray
+
+
+def _holds_arrays(x: Any) -> bool:
+    """A list, of lists, with an array in it, which numpy could not read."""
+    return isinstance(x, list | tuple) and any(isinstance(part, Array) or _holds_arrays(part) for part in cast("list[Any]", x))
+
+
+def _joined(x: Any) -> Array:
+    """Arrays and numbers of nested lists along new leading dimensions, in one type; numbers take the type of the arrays."""
+    dtype = common_dtype(*_leaves(x))
+
+    def join(part: Any) -> Array:
+        return stack([join(inner) for inner in part], 0) if isinstance(part, list | tuple) else as_array(part, dtype)
+
+    return join(x)
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [leaf for part in x for leaf in _leaves(part)] if isinstance(x, list | tuple) else [x]
 
 
 def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Array:

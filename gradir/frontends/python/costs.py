@@ -1,0 +1,21 @@
+"""`flops`: what one run of a Python function costs, counted on its IR, without compiling it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradir.driver.lower import lower
+from gradir.frontends.python.jit import Jitted, jit
+from gradir.lowering.flops import flops as count
+
+
+def flops(function: Callable[..., Any], *args: Any, trips: int | None = None, **kwargs: Any) -> int:
+    """Floating-point operations of one run of `function` for arguments like `args` (arrays or `Spec`s), counted, not measured
+
+    A product of matrices is 2 m n k, everything else one per element, a transcendental too; moves and integers are free. Counted on the
+    last form of level 1, after derivatives, expansions and simplifications, which is what runs. Loops count by their trips, branches by
+    their dearest side; `trips` stands for what only the run knows (error GR071 without).
+    """
+    jitted = function if isinstance(function, Jitted) else jit(function)
+    return count(lower(jitted.lower(*args, **kwargs), last="tensor", check=False), trips=trips)
