@@ -33,20 +33,24 @@ Derive = Callable[[TensorBuilder, Sequence[SSAValue], Sequence[SSAValue]], Seque
 
 @dataclass(frozen=True)
 class Precision:
-    """What a number format allows: its spacing at 1, the step of the differences, relative tolerances, and when a point decides nothing."""
+    """What a number format allows."""
 
-    spacing: float
     step: float
+    """The step h of the differences, near the cube root of the spacing at 1."""
+    noise: float
+    """What a slope may be off by because results are rounded, relative to them: a multiple of the spacing over h."""
     dot: float
     differences: float
+    """What both tests grant relative to the sum of the terms."""
     limit: float
+    """With a larger tolerance than this, relative to the slope, differences decide nothing."""
 
 
 PRECISIONS: dict[type[Attribute], Precision] = {
-    BFloat16Type: Precision(2.0**-7, 2.0**-2, 0.1, 0.1, 0.3),
-    Float16Type: Precision(2.0**-10, 2.0**-3, 0.03, 0.1, 0.3),
-    Float32Type: Precision(2.0**-23, 2.0**-7, 1e-3, 1e-2, 0.1),
-    Float64Type: Precision(2.0**-52, 2.0**-17, 1e-10, 1e-6, 1e-3),
+    BFloat16Type: Precision(2.0**-2, 4 * 2.0**-5, 0.1, 0.1, 0.5),
+    Float16Type: Precision(2.0**-3, 4 * 2.0**-7, 0.03, 0.1, 0.5),
+    Float32Type: Precision(2.0**-7, 64 * 2.0**-16, 1e-3, 1e-2, 0.1),
+    Float64Type: Precision(2.0**-17, 64 * 2.0**-35, 1e-10, 1e-6, 1e-3),
 }
 """From the narrowest to the widest; a function that computes in a narrower type (f8) is not checked."""
 
@@ -200,7 +204,7 @@ def _differences(c: _Context, precision: Precision) -> Sequence[SSAValue]:
         derivative, terms = _pairing(t, c.weights, tangents, "derivative")
     scale = t.add(t.abs(slope), t.select(_finite(t, terms), terms, t.zeros(NUMBER)))
     error = t.add(t.scale(t.abs(t.sub(slope, wide)), 4.0), t.abs(bend))
-    noise = t.add(t.scale(scale, precision.differences), t.scale(size, 64 * precision.spacing / h))
+    noise = t.add(t.scale(scale, precision.differences), t.scale(size, precision.noise))
     tolerance = t.add(error, noise)
     decided = t.compare("le", tolerance, t.scale(t.add(t.abs(slope), t.full(1.0, NUMBER)), precision.limit))  # false for NaN
     return _verdict(t, derivative, slope, t.select(decided, tolerance, _infinity(t)))

@@ -5,6 +5,7 @@ The worklist and the checks of requests are here; `reverse/` builds the function
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -133,7 +134,7 @@ class Resolver:
         """The function that the request becomes a call of; how it goes backwards, if it does."""
         stem = primal.sym_name.data
         if isinstance(op, ad.JvpOp):
-            return self._forward(primal, wrt, label), None
+            return self._forward(primal, wrt, _moving(primal), label), None
         if isinstance(op, ad.VjpOp):
             return self._vjp(primal, wrt, label)
         values = isinstance(op, ad.ValueAndGradOp)
@@ -157,24 +158,23 @@ class Resolver:
             self.program.functions[name].properties.pop("sym_visibility", None)
         return pair
 
-    def _forward(self, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> str:
+    def _forward(self, primal: func.FuncOp, wrt: Sequence[int], wanted: Sequence[int], label: str) -> str:
         flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
-        wanted = tuple(is_differentiable(kind) for kind in primal.function_type.outputs.data)
-        return forward_function(self.program, primal, flags, wanted, label)
+        moved = tuple(k in wanted for k in range(len(primal.function_type.outputs.data)))
+        return forward_function(self.program, primal, flags, moved, label)
 
     def _add_checks(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...], label: str, made: str, pull: Derive | None) -> None:
         """The checks of a derivative. The other mode is made for them if no request asked for it."""
         seeded = isinstance(op, ad.GradOp | ad.ValueAndGradOp)
-        wanted = _moving(primal)
+        wanted = (0,) if seeded else tuple(_moving(primal))
         if pull is None:
             name, pull = self._vjp(primal, wrt, label)
             self.made[("check", primal.sym_name.data, label)] = name
             forward = made
         else:
-            forward = self._forward(primal, wrt, label)
+            forward = self._forward(primal, wrt, wanted, label)
         push = push_by(forward, primal, wanted)
-        weighed = tuple(wanted[:1] if seeded else wanted)
-        add_checks(self.program, Derivative(primal, wrt, weighed, label, push, pull, not isinstance(op, ad.JvpOp), seeded))
+        add_checks(self.program, Derivative(primal, wrt, wanted, label, push, pull, not isinstance(op, ad.JvpOp), seeded))
 
     def _count(self, stem: str) -> int:
         return sum(1 for key in self.made if key[1] == stem)

@@ -23,6 +23,7 @@ from gradir.driver.report import LEVELS, CompileReport
 from gradir.driver.signatures import arena_bytes, library_of, signature_of, workspace_text
 from gradir.driver.versions import toolchain, versions
 from gradir.errors import GradirError
+from gradir.ir.checks import drop_checks
 from gradir.ir.structure import public_functions
 from gradir.ir.text import print_module, verify_module
 from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLine, Target
@@ -98,6 +99,7 @@ def _build(
     module: ModuleOp, options: _Options, entry: str | None, trees: Trees, store: Cache | None, report: CompileReport
 ) -> tuple[Manifest, list[bytes]]:
     """Manifest and objects of a module, which is consumed."""
+    drop_checks(module)
     if entry is not None:
         _keep_entry(module, entry)
     run_passes(module, [Request("name-sizes")], report)  # the manifest names the sizes of results

@@ -75,11 +75,12 @@ class DerivativeChecks:
         return None
 
     def _points(self, name: str, function: FuncOp) -> list[tuple[int, list[Array]]]:
-        """The inputs of a check: those that it was admitted with."""
+        """The inputs of a check: those that it was admitted with. Every second point is positive: a logarithm has to meet one."""
         if name in self.outcomes:
             return [(outcome.sample, outcome.inputs) for outcome in self.outcomes[name]]
         types, limits = input_types(function), limits_of(function)
-        return [(sample, generate(types, self.seed, sample, limits=limits)) for sample in range(self.samples)]
+        points = [(sample, generate(types, self.seed, sample, limits=limits)) for sample in range(self.samples)]
+        return [(sample, _positive(point) if sample % 2 else point) for sample, point in points]
 
     def _outcome(
         self, where: str, module: ModuleOp, function: FuncOp, sample: int, inputs: list[Array], *, known: bool
@@ -94,6 +95,11 @@ class DerivativeChecks:
             return error
         derivative, other, tolerance, agrees = (value.item() for value in values)
         return Outcome(sample, inputs, float(derivative), float(other), float(tolerance), bool(agrees))
+
+
+def _positive(point: list[Array]) -> list[Array]:
+    """The absolute values of all but complex numbers."""
+    return [x if x.dtype.kind in "cb" else np.abs(x) for x in point]
 
 
 def _judge(where: str, function: FuncOp, now: Outcome, before: Outcome | None, seed: int) -> GradirError | None:

@@ -61,6 +61,7 @@ def _is_mapped(args: argparse.Namespace) -> bool:
 def translate(text: str, args: argparse.Namespace) -> str | bytes:
     """The module in `text` in the format that the arguments ask for; runs what is left of the road."""
     from gradir.driver.lower import lower  # the compiler, once the command line is known to be right
+    from gradir.ir.checks import drop_checks
     from gradir.ir.text import parse_module, print_module
     from gradir.targets import translate as targets
 
@@ -70,6 +71,7 @@ def translate(text: str, args: argparse.Namespace) -> str | bytes:
         return print_module(module)
     if args.to == STABLEHLO:
         return _export_stablehlo(module)
+    drop_checks(module)
     target = args.target or ("cuda" if args.to == "ptx" and "gradir.target" not in module.attributes else "")
     lowered = lower(module, target=target, cpu=args.cpu, threads=args.threads)
     return getattr(targets, FORMATS[args.to])(lowered)

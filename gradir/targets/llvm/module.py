@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 
 from gradir.dialects.target import CpuTargetAttr, TargetAttr, target_of
 from gradir.dialects.upstream.func import FuncOp
+from gradir.ir.checks import CHECK
 from gradir.ir.passes import error_at, location_text
 from gradir.ir.structure import is_public
 from gradir.targets.llvm import arithmetic, control, conversions, memory, parallel, reductions, transfers, vectors
@@ -251,7 +252,7 @@ def translate(
     globals_ = [global_text(op) for op in module.body.block.ops if op.name == "memref.global"]
     entries: list[str] = []
     for f in module.body.block.ops:
-        if isinstance(f, FuncOp) and f.body.blocks and f.sym_name.data not in e.external:
+        if isinstance(f, FuncOp) and f.body.blocks and f.sym_name.data not in e.external and CHECK not in f.attributes:
             e.emit_function(f)
             if is_public(f):
                 entries.append(f.sym_name.data)
