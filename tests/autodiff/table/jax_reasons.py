@@ -1,6 +1,6 @@
 """What the table says about JAX without asking it: ops that JAX cannot differentiate, and the conventions that differ from JAX's.
 
-Conventions are rows of docs/numerics.md, "Derivatives"; the samples of an op stay away from the points where they matter, `kinks` goes there.
+The samples of an op stay away from the points where a convention decides; docs/derivative-conventions.md goes there.
 """
 
 from __future__ import annotations
@@ -25,18 +25,26 @@ BY_HAND = {
 """Ops whose counterpart is not the function of that name, and why."""
 
 CONVENTIONS = {
-    "nd.abs": ("kinks are flat",),
-    "nd.atan2": ("flat at the origin",),
-    "nd.clamp": ("a bound belongs to the inside",),
-    "nd.cbrt": ("strong zero",),
-    "nd.gather": ("sums in f32",),
-    "nd.logsumexp": ("rows of -inf",),
-    "nd.norm": ("flat at the origin",),
-    "nd.mul": ("strong zero",),
-    "nd.select": ("strong zero",),
-    "nd.sign": ("complex sign",),
-    "nd.softmax": ("rows of -inf",),
-    "nd.sqrt": ("strong zero",),
-    "nd.variance": ("flat at the origin",),
+    "nd.abs": ("kinks_are_flat",),
+    "nd.asin": ("strong_zero",),
+    "nd.atan2": ("norms_are_flat_at_zero",),
+    "nd.cbrt": ("strong_zero",),
+    "nd.clamp": ("clamp",),
+    "nd.cummax": ("cumulative_extrema_go_to_the_first",),
+    "nd.cummin": ("cumulative_extrema_go_to_the_first",),
+    "nd.gather": ("gather_with_duplicates_and_clamping",),
+    "nd.log": ("where_does_not_poison",),
+    "nd.logsumexp": ("rows_of_minus_infinity",),
+    "nd.max": ("a_tie_is_shared",),
+    "nd.min": ("a_tie_is_shared",),
+    "nd.mul": ("strong_zero",),
+    "nd.norm": ("norms_are_flat_at_zero",),
+    "nd.pow": ("pow",),
+    "nd.reduce_max": ("reduce_max_shares_ties",),
+    "nd.reduce_min": ("reduce_max_shares_ties",),
+    "nd.select": ("where_does_not_poison",),
+    "nd.softmax": ("rows_of_minus_infinity",),
+    "nd.sqrt": ("where_does_not_poison", "strong_zero"),
+    "nd.variance": ("norms_are_flat_at_zero",),
 }
-"""Op -> the conventions by which our derivative differs from JAX's at some points."""
+"""Op -> the groups of `conventions.GROUPS` by which our derivative differs from JAX's at some points."""

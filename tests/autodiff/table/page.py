@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from gradir.autodiff.registry import SKIPPED, load_rules
 from gradir.dialects import nd
+from tests.autodiff.conventions import GROUPS
 from tests.autodiff.table.cases import CASES
 from tests.autodiff.table.jax_reasons import BY_HAND, CONVENTIONS, NO_COUNTERPART
-from tests.autodiff.table.kinks import KINKS, Kink
 from tests.autodiff.table.measure import Errors
 
 TARGET = Path("docs/status/autodiff.md")
@@ -29,8 +27,8 @@ largest error over its samples. An error is the largest difference within a tens
 - **2nd**: the second derivative along a tangent, forward over reverse (fwd) and reverse over reverse (rev), against differences of the first.
 - **JAX** {version} in x64: each op is a small function of jax.numpy and lax, written by hand (`tests/autodiff/jax_counterparts`).
 
-Notes: *by convention* names rows of [numerics](../numerics.md#derivatives) by which our derivative differs from JAX's at the points listed
-[below](#at-kinks-and-singular-points).
+Notes: *convention* names the [conventions](../derivative-conventions.md) by which our derivative differs from JAX's, at kinks and singular points, where
+no sample is.
 """
 
 COLUMNS = (
@@ -63,12 +61,19 @@ def samples_of(op: str) -> int:
 
 def notes(op: str) -> str:
     """What is known about the op without measuring."""
-    found = [f"by convention: {', '.join(CONVENTIONS[op])}"] if op in CONVENTIONS else []
+    titles = [GROUPS[name].title for name in CONVENTIONS.get(op, ())]
+    links = [f"[{title}](../derivative-conventions.md#{_anchor(title)})" for title in titles]
+    found = [f"convention: {', '.join(links)}"] if links else []
     if op in BY_HAND:
         found.append(f"JAX: {BY_HAND[op]}")
     if op in NO_COUNTERPART:
         found.append(NO_COUNTERPART[op])
     return "; ".join(found)
+
+
+def _anchor(title: str) -> str:
+    """As the manual's generator makes it."""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower())
 
 
 def without_derivative() -> list[tuple[str, str]]:
@@ -78,9 +83,9 @@ def without_derivative() -> list[tuple[str, str]]:
 
 
 def names() -> list[tuple[str, ...]]:
-    """What a current page says about each op and kink, digits left out."""
+    """What a current page says about each op, digits left out."""
     measured = [(name, str(samples_of(name)), notes(name)) for name in dict.fromkeys(case.op for case in CASES)]
-    return [*measured, *((kink.convention, kink.op, kink.text) for kink in KINKS), *without_derivative()]
+    return [*measured, *without_derivative()]
 
 
 def names_on(page: str) -> list[tuple[str, ...]]:
@@ -90,8 +95,6 @@ def names_on(page: str) -> list[tuple[str, ...]]:
         cells = [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("| ") else []
         if len(cells) == len(COLUMNS) and cells[0] != "op":
             found.append((cells[0], cells[1], cells[-1]))
-        elif len(cells) == 5 and cells[0] != "convention":
-            found.append((cells[0], cells[1], cells[2]))
         elif len(cells) == 2 and cells[0] != "op":
             found.append((cells[0], cells[1]))
     return found
@@ -103,11 +106,6 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _digits(error: float) -> str:
     return "0" if error == 0 else f"{error:.0e}"
-
-
-def _number(x: Any) -> str:
-    values = np.asarray(x).astype(complex if np.iscomplexobj(x) else float)
-    return str([float(f"{v:.6g}") for v in values]) if values.ndim else f"{values:.6g}"
 
 
 def page(rows: dict[str, Row], version: str) -> str:
@@ -122,12 +120,6 @@ def page(rows: dict[str, Row], version: str) -> str:
             theirs = ("", "", "") if row.jax is None else map(_digits, row.jax)
             body.append((op, str(samples_of(op)), *map(_digits, own), *theirs, notes(op)))
         lines += _table(COLUMNS, body)
-    lines += ["## At kinks and singular points", "", "The gradient of the sum, where the convention gives another one than JAX.", ""]
-    lines += _table(("convention", "op", "function", "Gradir", "JAX"), map(_kink, KINKS))
     lines += ["## Without a derivative", ""]
     lines += _table(("op", "reason"), without_derivative())
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _kink(kink: Kink) -> tuple[str, ...]:
-    return kink.convention, kink.op, kink.text, _number(kink.ours()), _number(kink.jax())
