@@ -273,6 +273,13 @@ GRAPH: dict[str, Code] = {
         cause="another framework's word, or a reduction passed in place of another argument.",
         next_step='write `reduction="mean"`, `"sum"` or `"none"`.',
     ),
+    "GR119": graph(
+        "function and arguments do not fit",
+        meaning="`grad`, `vjp`, `jvp`, `vmap`, `checkpoint` and the decorators of rules take a function and call it with the "
+        "arguments given.",
+        cause="`grad(f(x))` in place of `grad(f)(x)`, an argument too many, or one that is missing.",
+        next_step="hand over the function itself, and compare its signature with the arguments.",
+    ),
     "GR120": graph(
         "no counterpart of an imported op",
         meaning="The program in another format holds ops, types or attributes that level 1 cannot express yet; `found` lists all of them.",

@@ -20,6 +20,7 @@ from gradir.frontends.python.jit import jit
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import LEAF, Structure, flatten, unflatten
 from gradir.frontends.python.rearrange import eye, moveaxis
+from gradir.frontends.python.requests import needs_arguments, needs_function, positions
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
@@ -36,9 +37,11 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) ->
     int stands for all arguments. `out_axes`: where that axis goes in the results, an int or one per result of a tuple. Works inside and
     outside `gradir.jit`, under itself, and in any order with derivatives.
     """
+    needs_function("vmap", function)
 
     @functools.wraps(function, updated=())
     def wrapped(*args: Any) -> Any:
+        needs_arguments("vmap", function, args)
         if not tracing():
             return _outside(wrapped, args)
         return _traced(function, in_axes, out_axes, args)
@@ -173,8 +176,7 @@ def _by(function: Callable[..., Any], args: tuple[Any, ...], argnum: int) -> Cal
 
 
 def _one_array(name: str, args: tuple[Any, ...], argnum: int) -> Array:
-    if not 0 <= argnum < len(args):
-        raise user_error(f"{name}: argnum names argument {argnum}", code="GR104", expected=f"0 to {len(args) - 1}", found=str(argnum))
+    (argnum,) = positions(name, whole(f"{name}: argnum", argnum), len(args))
     structure = flatten(args[argnum])[1]
     if structure.kind is not LEAF:
         raise user_error(

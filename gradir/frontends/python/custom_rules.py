@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.jit import jit
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.requests import needs_arguments, needs_function
+from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import (
     FunctionTrace,
     ModuleTrace,
@@ -58,14 +61,18 @@ class _Ruled:
     KIND = ""
 
     def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        name = self.KIND.removeprefix("ad.")
+        needs_function(name, function)
         functools.update_wrapper(self, function, updated=())
-        self.function, self.nondiff = function, frozenset(nondiff_argnums)
+        self.function = function
+        self.nondiff = frozenset(whole(f"{name}: an element of nondiff_argnums", n, 0) for n in nondiff_argnums)
         self._open: list[_Open] = []
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any) -> Any:
+        needs_arguments(self.KIND.removeprefix("ad."), self.function, args)
         if tracing():
             return self._traced(args)
         if eager_mode():
@@ -111,6 +118,31 @@ class _Ruled:
         finally:
             self._open.remove(known)
 
+    def _required(self) -> int | None:
+        """How many arguments the function must be given; None where any number is right."""
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except (TypeError, ValueError):
+            return None
+        if any(p.kind is p.VAR_POSITIONAL or p.default is not p.empty for p in parameters):
+            return None
+        return len(parameters)
+
+    def _takes(self, what: str, rule: Any, count: int | None) -> None:
+        """Refuse a rule that is no function, or that cannot be called with `count` arguments."""
+        if not callable(rule):
+            raise _misfit(self.KIND, f"{what} is not a function", "a function", repr(rule)[:80])
+        try:
+            signature = inspect.signature(rule)
+        except (TypeError, ValueError):
+            return
+        try:
+            signature.bind(*[None] * (count or 0))
+        except TypeError:
+            if count is not None:
+                expected = f"{count} arguments" if count != 1 else "1 argument"
+                raise _misfit(self.KIND, f"{what} does not take them", expected, f"{getattr(rule, '__name__', 'f')}{signature}") from None
+
     def _rule_of(self, rule: Callable[..., Any] | None, method: str) -> Callable[..., Any]:
         if rule is None:
             name = getattr(self.function, "__name__", "f")
@@ -140,6 +172,8 @@ class CustomVjp(_Ruled):
 
         Cotangents have the structure of what they belong to; None stands for zeros, and for arguments without derivative.
         """
+        self._takes("the forward function", forward, self._required())
+        self._takes("the backward function", backward, len(self.nondiff) + 2)
         self._forward, self._backward = forward, backward
 
     def _traced(self, args: tuple[Any, ...]) -> Any:
@@ -192,6 +226,7 @@ class CustomJvp(_Ruled):
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """`rule(*static args, primals, tangents) -> (results, their tangents)`, linear in the tangents. Usable as a decorator."""
+        self._takes("the rule", rule, len(self.nondiff) + 2)
         self._tangents = rule
         return rule
 

@@ -66,9 +66,9 @@ def trace_function(
         arg.name_hint, arg.location = hint, at
     with into(trace, block):
         args = [argument(trace, v, x.concrete if recording else None) for v, x in zip(block.args, leaves)]
-        result = function(*unflatten(structure, args))
+        result = _called(function, unflatten(structure, args))
         if scalar_first:
-            result = _loss(name, result, has_aux)
+            result = _loss(getattr(function, "__name__", "f"), result, has_aux)
         flat, out_structure = flatten(result)
         outputs = [as_array(x) for x in flat]
         values = [ssa(x) for x in outputs]
@@ -80,6 +80,20 @@ def trace_function(
         value.location = at
     module.module.body.block.add_op(new_function(name, block, [v.type for v in values], private=private, loc=at))
     return Traced(name, captured, out_structure, tuple(outputs))
+
+
+def _called(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """`function(*args)`. GradirError GR040 where tracing has no end: the function calls itself whatever the values are."""
+    try:
+        return function(*args)
+    except RecursionError:
+        raise user_error(
+            f"{getattr(function, '__name__', 'f')} calls itself without end while it is traced",
+            code="GR040",
+            expected="calls that end",
+            found="Python's limit of nested calls",
+            hint="a condition on values does not end a recursion in a trace: write a loop, gradir.while_loop or gradir.fori_loop",
+        ) from None
 
 
 def _definition(function: Callable[..., Any]) -> FileLineColLoc:
@@ -108,13 +122,21 @@ def argument_names(function: Callable[..., Any], structure: Structure) -> list[s
 def _loss(name: str, result: Any, has_aux: bool) -> Any:
     """A loss is one real scalar; with `has_aux` the function returns (loss, aux)."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-        raise user_error(f"{name}: has_aux asks for a pair (loss, aux)", code="GR108", expected="a pair", found=type(result).__name__)
-    loss = as_array(result[0] if has_aux else result) if not isinstance(result, dict | list | tuple) or has_aux else None
+        raise user_error(
+            f"{name}: has_aux asks for a pair (loss, aux)",
+            code="GR108",
+            op="ad.value_and_grad",
+            expected="a pair",
+            found=type(result).__name__,
+        )
+    loss = result[0] if has_aux else result
+    loss = None if loss is None or isinstance(loss, dict | list | tuple) else as_array(loss)
     if loss is None or loss.ndim != 0 or loss.dtype.kind not in "fV":
-        found = str(loss.type) if loss is not None else type(result).__name__
+        found = str(loss.type) if loss is not None else "None: is a return missing?" if result is None else type(result).__name__
         raise user_error(
             f"{name}: a gradient needs a real scalar",
             code="GR108",
+            op="ad.value_and_grad",
             expected="a rank-0 floating-point array",
             found=found,
             hint="reduce the result, for example with gradir.mean; with more results, return (loss, aux) and pass has_aux=True",

@@ -14,6 +14,8 @@ from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.jit import jit
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, unflatten
+from gradir.frontends.python.requests import needs_arguments, needs_function, needs_sequence
+from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import user_error
 from gradir.frontends.python.transforms import jvp, vjp
 
@@ -42,11 +44,16 @@ def check_grads(
     difference of the results, so for f64 arguments within about 1e-6. Where no mode has a derivative, or at a kink, a check means nothing.
     Raises GradirError AD014 that names the mode, the order, and both numbers.
     """
-    for mode in modes:
+    needs_function("check_grads", function)
+    needs_sequence("check_grads", "arguments", args)
+    needs_arguments("check_grads", function, args)
+    whole("check_grads: order", order, 1)
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    for mode in modes or ("",):
         if mode not in MODES:
             raise user_error("check_grads: no such mode", code="GR104", expected=", ".join(MODES), found=repr(mode))
     rng = np.random.default_rng(seed)
-    _check(jit(function), tuple(args), order, tuple(modes), (step, tolerance), rng, "")
+    _check(jit(function), tuple(args), order, modes, (step, tolerance), rng, "")
 
 
 def _check(

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 
 from gradir.dialects import ad
@@ -15,10 +16,18 @@ from gradir.frontends.python.complex import real
 from gradir.frontends.python.creation import zeros_like
 from gradir.frontends.python.elementwise import add, multiply
 from gradir.frontends.python.functions import Traced, trace_function
-from gradir.frontends.python.operands import as_array
+from gradir.frontends.python.operands import as_array, is_scalar
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.reduction import sum
-from gradir.frontends.python.sizes import whole
+from gradir.frontends.python.requests import (
+    name_of,
+    needs_arguments,
+    needs_derivative,
+    needs_floats,
+    needs_function,
+    needs_sequence,
+    positions,
+)
 from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
 
 
@@ -29,9 +38,11 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
     of a complex z is that of `jax.grad`: the loss changes by Re(g dz).
     `has_aux`: the function returns `(loss, aux)`, and the value is that pair. Usable inside and outside `gradir.jit`, and under itself.
     """
+    needs_function("grad", function)
 
     @functools.wraps(function, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        needs_arguments("grad", function, args, kwargs)
         return _differentiate(wrapped, function, argnums, has_aux, args, kwargs)
 
     return wrapped
@@ -54,25 +65,62 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
 
     All leaves of `primals` are floating-point arrays. For use inside `gradir.jit`; outside, each call compiles.
     """
+    needs_function("vjp", function)
+    needs_arguments("vjp", function, primals)
+    for n, primal in enumerate(primals):
+        flat, structure = flatten(primal)
+        for x, path in zip(flat, paths(structure)):
+            needs_derivative(function, f"{n}{path}", _kind(x)[1], "ad.vjp")
 
-    def weighted(cotangents: Any, *inner: Any) -> Any:
-        results, found = flatten(function(*inner))
-        weights, given = flatten(cotangents)
-        if found != given:
-            raise user_error(
-                "vjp: the cotangents have another structure than the results",
-                code="GR107",
-                op="ad.vjp",
-                expected=str(found),
-                found=str(given),
-            )
-        arrays = [(as_array(y), as_array(w)) for y, w in zip(results, weights)]
-        products = [real(sum(multiply(y, w))) for y, w in arrays if promotion.is_inexact(y.dtype)]  # complex: Re(sum w y)
+    def weighted(weights: list[Any], *inner: Any) -> Any:
+        moving = [y for y in map(as_array, flatten(function(*inner))[0]) if promotion.is_inexact(y.dtype)]
+        needs_floats("vjp", "results", moving)
+        products = [real(sum(multiply(y, as_array(w)))) for y, w in zip(moving, weights, strict=True)]  # complex: Re(sum w y)
         return functools.reduce(add, products)
 
-    weighted.__name__ = getattr(function, "__name__", "f")
+    weighted.__name__ = name_of(function)
     gradients = grad(weighted, tuple(range(1, len(primals) + 1)))
-    return function(*primals), lambda cotangents: gradients(cotangents, *primals)
+    results = function(*primals)
+    return results, lambda cotangents: gradients(_weights(results, cotangents), *primals)
+
+
+def _weights(results: Any, cotangents: Any) -> list[Any]:
+    """The cotangents of the floats among the results; Python numbers take their type."""
+    leaves, found = flatten(results)
+    weights, given = flatten(cotangents)
+    if found != given:
+        raise user_error(
+            "vjp: the cotangents have another structure than the results",
+            code="GR107",
+            op="ad.vjp",
+            expected=str(found),
+            found=str(given),
+        )
+    wanted: list[Any] = []
+    for k, (y, w) in enumerate(zip(leaves, weights)):
+        shape, dtype = _kind(y)
+        if promotion.is_inexact(dtype):
+            w = np.asarray(w, dtype) if is_scalar(w) else w
+            _same_kind("vjp: cotangent", "result", (shape, dtype), _kind(w), k)
+            wanted.append(w)
+    return wanted
+
+
+def _kind(x: Any) -> tuple[Any, np.dtype[Any]]:
+    """Shape and element type."""
+    x = x if hasattr(x, "shape") and hasattr(x, "dtype") else np.asarray(x)
+    return tuple(x.shape), np.dtype(x.dtype)
+
+
+def _same_kind(what: str, of: str, expected: tuple[Any, Any], found: tuple[Any, Any], position: int) -> None:
+    if expected != found:
+        raise user_error(
+            f"{what} {position} is not of the {of}'s shape and type",
+            code="GR107",
+            op=f"ad.{what[:3]}",
+            expected=f"{expected[1]} of shape {expected[0]}",
+            found=f"{found[1]} of shape {found[0]}",
+        )
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -82,6 +130,10 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     result without derivative (an integer) is zeros. What `function` captures does not move. Usable inside and outside `gradir.jit`, and
     under itself.
     """
+    needs_function("jvp", function)
+    needs_sequence("jvp", "primals", primals)
+    needs_sequence("jvp", "tangents", tangents)
+    needs_arguments("jvp", function, primals)
     flat, structure = flatten(tuple(primals))
     moved, given = flatten(tuple(tangents))
     if structure != given:
@@ -110,7 +162,10 @@ def jvp_request(
 ) -> tuple[list[Array], Structure]:
     """Append `ad.jvp @f(...)`: its results and their tangents, flat, and the structure of the results."""
     wrt = [k for k, x in enumerate(leaves) if promotion.is_inexact(x.dtype)]
-    tangents = [_tangent(leaves[k], directions[k], k) for k in wrt]
+    needs_floats("jvp", "primals", leaves)
+    tangents = [directions[k] for k in wrt]
+    for k, tangent in zip(wrt, tangents):
+        _same_kind("jvp: tangent", "primal", _kind(leaves[k]), _kind(tangent), k)
     trace = current()[0]
     traced = trace_function(trace.module, function, leaves, structure, parent=trace, recording=trace.recording)
     outer, builder = current()
@@ -122,18 +177,6 @@ def jvp_request(
     results = [Array(v.type, v, outer) for v in op.results if isinstance(v.type, TensorType)]
     values, slopes = results[: len(outputs)], iter(results[len(outputs) :])
     return [*values, *(next(slopes) if promotion.is_inexact(x.dtype) else zeros_like(x) for x in values)], traced.structure
-
-
-def _tangent(primal: Array, tangent: Array, position: int) -> Array:
-    if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
-        raise user_error(
-            f"jvp: tangent {position} is not of the primal's shape and type",
-            code="GR107",
-            op="ad.jvp",
-            expected=f"{primal.dtype} of shape {primal.shape}",
-            found=f"{tangent.dtype} of shape {tangent.shape}",
-        )
-    return tangent
 
 
 def _jvp_outside(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -210,30 +253,19 @@ def differentiated_arguments(
     """Flat arguments, their structure, positions of the differentiated leaves, structure of the gradients."""
     flat, structure = flatten(args)
     leaves = [as_array(x) for x in flat]
-    numbers = (argnums,) if isinstance(argnums, int) else argnums
     starts = [0]
     for child in structure.children:
         starts.append(starts[-1] + child.leaves)
     wrt: list[int] = []
-    for n in (whole("an element of argnums", n) for n in numbers):
-        if not -len(args) <= n < len(args):
-            raise user_error(
-                f"argnums names argument {n}", code="GR104", op="ad.value_and_grad", expected=f"0 to {len(args) - 1}", found=str(n)
-            )
-        n %= len(args)
+    numbers = positions("grad", argnums, len(args))
+    for n in numbers:
         for k, path in zip(range(starts[n], starts[n + 1]), paths(structure.children[n])):
-            if not promotion.is_inexact(leaves[k].dtype):
-                raise user_error(
-                    f"argument {n}{path} of {getattr(function, '__name__', 'f')} has no derivative",
-                    code="GR109",
-                    op="ad.value_and_grad",
-                    expected="floating-point arrays",
-                    found=str(leaves[k].dtype),
-                    hint="choose other argnums, or convert it with astype",
-                )
+            needs_derivative(function, f"{n}{path}", leaves[k].dtype, "ad.value_and_grad")
             wrt.append(k)
-    children = tuple(structure.children[n % len(args)] for n in numbers)
-    return leaves, structure, wrt, children[0] if isinstance(argnums, int) else Structure(tuple, (), children)
+    needs_floats("grad", f"arguments {', '.join(map(str, numbers))}", [leaves[k] for k in wrt])
+    children = tuple(structure.children[n] for n in numbers)
+    single = not isinstance(argnums, tuple | list)
+    return leaves, structure, wrt, children[0] if single else Structure(tuple, (), children)
 
 
 def _outside(
