@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.kernel import EFFECTS_ATTRIBUTE
 from gradir.dialects.upstream import linalg, scf, tensor
@@ -47,6 +47,7 @@ def dependences(block: Block) -> Dependences:
         for producer in {v.owner for v in used_values(op)}:
             if isinstance(producer, Operation) and producer in found.place:
                 found.users.setdefault(producer, []).append(op)
+    _wait_at_barriers(found)
     effect: Operation | None = None
     for op in ops:
         if keeps_order(op):
@@ -59,6 +60,20 @@ def dependences(block: Block) -> Dependences:
                 if found.place[reader] < found.place[writer]:
                     found.overwriters.setdefault(reader, []).append(writer)
     return found
+
+
+def _wait_at_barriers(found: Dependences) -> None:
+    """The first part of each barrier comes after what all of its parts read, the others after the first."""
+    first: dict[Attribute, Operation] = {}
+    for op in found.ops:
+        if BARRIER not in op.attributes:
+            continue
+        head = first.setdefault(op.attributes[BARRIER], op)
+        if head is not op:
+            found.users.setdefault(head, []).append(op)
+            for value in op.operands:
+                if isinstance(value.owner, Operation) and found.place.get(value.owner, len(found.ops)) < found.place[head]:
+                    found.users.setdefault(value.owner, []).append(head)
 
 
 def keeps_order(op: Operation) -> bool:

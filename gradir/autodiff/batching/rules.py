@@ -51,7 +51,7 @@ _POINTWISE = [
 ]
 
 
-@batches(*_POINTWISE, nd.BitcastConvertOp, nd.ReducePrecisionOp, nd.NextAfterOp, nd.OptimizationBarrierOp, nd.ReshapeOp, nd.GeluOp)
+@batches(*_POINTWISE, nd.BitcastConvertOp, nd.ReducePrecisionOp, nd.NextAfterOp, nd.ReshapeOp, nd.GeluOp)
 def pointwise(lanes: Lanes, op: Operation, operands: list[SSAValue], on: list[bool]) -> list[SSAValue]:
     """Element by element: the same op."""
     return lanes.again(op, spread(lanes, operands, on), kinds(lanes, op))

@@ -1,9 +1,8 @@
-"""Ops on many lanes that have no lanes of their own: sizes, scalars taken from tensors, assertions and prints."""
+"""Ops on many lanes that have no lanes of their own: sizes, scalars taken from tensors, assertions, barriers and prints."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Operation
 
 from gradir.autodiff.batching.lanes import next_dim
 from gradir.autodiff.batching.sweep import BatchSweep, structured
@@ -14,15 +13,6 @@ from gradir.dialects import nd
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import arith, tensor as upstream_tensor
 from gradir.ir.builder import Builder
-
-
-@structured(upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp)
-def batch_tensor_of_scalar(sweep: BatchSweep, op: Operation, builder: Builder) -> None:
-    """Rank-0 tensors with lanes and scalars with lanes are the same."""
-    if sweep.has(op.operands[0]):
-        sweep.bind(op.results, [sweep.value(op.operands[0])], [True])
-    else:
-        builder.block.add_op(clone(op, sweep.values))
 
 
 @structured(nd.EmptyOp)
@@ -64,6 +54,14 @@ def batch_assert(sweep: BatchSweep, op: nd.AssertOp, builder: Builder) -> None:
     if sweep.mask is not None:
         flat = lanes.t.logical_or(flat, lanes.t.logical_not(sweep.mask))
     builder.op(nd.AssertOp, [lanes.t.reduce(nd.ReduceAllOp, flat, (0,))], (), op.properties, attributes=op.attributes)
+
+
+@structured(nd.OptimizationBarrierOp)
+def batch_barrier(sweep: BatchSweep, op: nd.OptimizationBarrierOp, builder: Builder) -> None:
+    """Each value as it comes: what is the same for all lanes stays so, and so does what is computed from it."""
+    operands = [sweep.value(v) for v in op.operands]
+    new = builder.op(nd.OptimizationBarrierOp, operands, [v.type for v in operands], attributes=op.attributes)
+    sweep.bind(op.results, new.results, [sweep.has(v) for v in op.operands])
 
 
 @structured(nd.PrintOp)

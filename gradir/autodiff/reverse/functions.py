@@ -13,8 +13,10 @@ from gradir import size_algebra
 from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse import branches, calls, loops, ruled_calls, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
+from gradir.autodiff.reverse.fences import fence
 from gradir.autodiff.reverse.report import Ledger, Residual
 from gradir.autodiff.reverse.residuals import plan, redo, substitute, why_kept
+from gradir.autodiff.reverse.straight_line import StraightLine
 from gradir.autodiff.reverse.sweep import Sweep, Unit
 from gradir.autodiff.spell_out import activity_of
 from gradir.autodiff.tensors import INDEX
@@ -161,16 +163,18 @@ class Program:
         results = sweep.forward(source)
         backward = Block()
         cts = Cotangents(Builder(backward, primal.location), unit.active)
-        for k in seeds:
-            seed = block.args[len(source.args) + k] if given else cts.t.full(1.0, kinds[k])
+        given_or_one = [block.args[len(source.args) + k] if given else cts.t.full(1.0, kinds[k]) for k in seeds]
+        for k, seed in zip(seeds, given_or_one):
             cts.add(results[k], seed)
         cts.run(sweep.tape)
         cts.builder.loc = primal.location
         gradients = [cts.get_or_zeros(block.args[k]) for k in wrt]
         outputs = [*(results if keep_results else []), *gradients]
         cts.builder.op(func.ReturnOp, outputs)
-        if self.ledger.on:
-            self._note_straight_line(primal, block, backward)
+        line = StraightLine(block, backward, given_or_one, outputs)
+        for value in line.kept:
+            self._note(primal, value, backward)
+        fence(line)
         move_to_end(backward, block)
         return block, outputs
 
@@ -241,13 +245,8 @@ class Program:
             last = new_fn
         return Pair(made[0], made[1], kinds_saved, records)
 
-    def _note_straight_line(self, primal: func.FuncOp, forward: Block, backward: Block) -> None:
-        """Report what the backward part of a whole function reads of its forward part."""
-        arguments = set(forward.args)
-        for value in plan(forward, backward, arguments.__contains__).saved:
-            self._note(primal, value, backward)
-
     def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block) -> None:
+        """Report what the backward part of a whole function reads of its forward part."""
         where = f"@{primal.sym_name.data}"
         self.ledger.keep(value, value, where=where, why=why_kept(value, self.ledger.reader(value, backward)))
 
