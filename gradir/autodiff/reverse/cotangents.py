@@ -60,7 +60,7 @@ class Cotangents:
         self._join(value)
         kind = accumulator_type(value.type)
         ct = self._of.get(value)
-        return self.t.zeros_as(value, kind) if ct is None else self.t.convert(ct, element_of(kind))
+        return self.t.zeros_as(value, kind) if ct is None else self._unrounded(ct, kind)
 
     def has(self, value: SSAValue) -> bool:
         """Whether anything has contributed so far."""
@@ -79,7 +79,14 @@ class Cotangents:
             self.set(value, ct)
             return
         old = self.accumulator(value)
-        self.set(value, self.t.add(old, self.t.convert(ct, element_of(old))))
+        self.set(value, self.t.add(old, self._unrounded(ct, old.type)))
+
+    def _unrounded(self, ct: SSAValue, kind: Attribute) -> SSAValue:
+        """`ct` in the type of a sum, as it was before it was rounded where a conversion did that: a sum is rounded once, at its end."""
+        source = ct.owner
+        if isinstance(source, nd.ConvertOp) and source.operand.type == kind and accumulator_type(ct.type) == kind:
+            return source.operand
+        return self.t.convert(ct, element_of(kind))
 
     def add_slice(self, op: nd.SliceOp, ct: SSAValue) -> bool:
         """Accumulate `ct` into what `op` read of its operand, once the whole is asked for. False where the slice is of no such kind."""
