@@ -35,6 +35,7 @@ PASSES: dict[str, PassRow] = {
     "f8-to-bits": ("gradir.lowering.f8_to_bits:F8ToBits", "8-bit floats become the integers of their bits, computed in f32"),
     "convert-nd-to-linalg": ("gradir.lowering.convert_nd_to_linalg:ConvertNdToLinalg", "tensor ops become loop nests with scalar bodies"),
     "normalize-nests": ("gradir.lowering.normalize_nests:NormalizeNests", "loop nests as people write them become those of kernels"),
+    "sink-loops": ("gradir.lowering.sink_loops:SinkLoops", "loops around elementwise nests move into the nests"),
     "fuse": ("gradir.lowering.fuse:Fuse", "mark the loop nests that become one kernel"),
     "outline-kernels": ("gradir.lowering.outline_kernels:OutlineKernels", "move each group into a private function, equal ones once"),
     "schedule-kernels": ("gradir.lowering.schedule_kernels:ScheduleKernels", "write tiles, vector width, parallel loops on each kernel"),

@@ -62,6 +62,7 @@ ROAD: tuple[Step, ...] = (
     Step("tensor", "dce", 1, 1, "what only the unused results needed is not lowered"),
     Step("structured", "convert-nd-to-linalg", 1, 2, "every op becomes a loop nest, the form that fusion reasons about"),
     Step("structured", "normalize-nests", 2, 2, "nests that people wrote: several results, destinations that hold something"),
+    Step("structured", "sink-loops", 2, 2, "a loop around nests is one nest, and fuses like one"),
     Step("structured", "fuse", 2, 2, "cost model on structured ops: bytes, flops, reuse"),
     Step("structured", "outline-kernels", 2, 2, "from here the cost is per distinct kernel"),
     Step("structured", "schedule-kernels", 2, 2, "workspace is declared before buffers are planned"),
@@ -72,7 +73,7 @@ ROAD: tuple[Step, ...] = (
     Step("loops", "expand-math", 4, 4, "after vectorisation: polynomials on vectors and scalars alike"),
 )
 
-SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce"})
+SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce", "sink-loops"})
 """Passes of the road that only make a program better: `optimize=0` leaves them out."""
 
 MUST_PRECEDE: tuple[tuple[str, str, str], ...] = (
@@ -92,6 +93,8 @@ MUST_PRECEDE: tuple[tuple[str, str, str], ...] = (
     ("nd-expand", "cse", "two expansions of one value share their parts"),
     ("convert-nd-to-linalg", "fuse", "groups are made of loop nests"),
     ("normalize-nests", "fuse", "groups are made of nests of one result"),
+    ("normalize-nests", "sink-loops", "bodies of nests of one result say what an element depends on"),
+    ("sink-loops", "fuse", "a group is made of what runs in one pass over memory"),
     ("fuse", "outline-kernels", "outlining moves what fusion marked"),
     ("outline-kernels", "schedule-kernels", "a schedule is written once per distinct kernel"),
     ("schedule-kernels", "order-kernels", "declared workspace counts as live bytes"),

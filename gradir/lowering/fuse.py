@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.types import element_of, i64_attr
-from gradir.dialects.upstream import func, linalg
+from gradir.dialects.upstream import func, linalg, scf
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.dependences import Dependences, dependences
 from gradir.lowering.groups import Group, is_generic, merge, single
@@ -132,6 +132,8 @@ class _Fusion:
         a, b = self.owner[producer], self.owner[consumer]
         if a is b:
             return True
+        if holds_loop(producer) or holds_loop(consumer):  # its registers are taken, and nothing it computes is worth computing again
+            return False
         if self._has_path(a, b) or self._has_path(b, a):
             return False
         joined = merge(a, b, self.graph.place)
@@ -173,9 +175,19 @@ class _Fusion:
         return self.graph.place[node.ops[0].op if isinstance(node, Group) else node]
 
 
+def holds_loop(op: Operation) -> bool:
+    """A nest with a loop in its body, which `sink-loops` made."""
+    return isinstance(op, linalg.GenericOp) and any(isinstance(inner, scf.ForOp | scf.WhileOp) for inner in op.body.block.ops)
+
+
 def _is_predicate(op: Operation) -> bool:
-    """An elementwise nest that yields i1."""
-    return is_generic(op) and element_of(op.results[0]) == i1 and all(t.data is linalg.IteratorType.PARALLEL for t in _iterators(op))
+    """An elementwise nest that yields i1, and costs little."""
+    return (
+        is_generic(op)
+        and element_of(op.results[0]) == i1
+        and not holds_loop(op)
+        and all(t.data is linalg.IteratorType.PARALLEL for t in _iterators(op))
+    )
 
 
 def _iterators(op: Operation) -> Sequence[linalg.IteratorTypeAttr]:

@@ -77,12 +77,14 @@ def _for(machine: Machine, op: scf.ForOp, low: Value, high: Value, step: Value, 
 
 @evaluates(scf.WhileOp)
 def _while(machine: Machine, op: scf.WhileOp, *carried: Value) -> Value:
-    values = list(carried)
+    values, going = list(carried), np.True_
     for _ in range(machine.MAX_ITERATIONS):
-        goes_on, *values = machine.enter(op.before_region, values)
-        if not whole(machine, op, goes_on):
-            return tuple(values)
-        values = machine.enter(op.after_region, values)
+        goes_on, *handed = machine.enter(op.before_region, values)
+        going = going & whole(machine, op, goes_on)  # in the body of a nest: one condition per point
+        if not np.any(going):
+            return tuple(handed)
+        next_ = machine.enter(op.after_region, handed)
+        values = next_ if np.ndim(going) == 0 else [np.where(going, new, old) for new, old in zip(next_, values, strict=True)]
     machine.fail(op, "OP112", f"no end after {machine.MAX_ITERATIONS} iterations")
 
 

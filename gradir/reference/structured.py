@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from gradir.dialects.upstream import arith, linalg
+from gradir.dialects.upstream import arith, linalg, scf
+from gradir.ir.structure import block_of
 from gradir.reference.buffers import View, check_index, overlap, read, write
 from gradir.reference.machine import Machine, Value, evaluates
 from gradir.reference.scalars import maximum, minimum, rounded, signed, unsigned
@@ -146,7 +147,7 @@ class Nest:
                 array, defined = parts(operands[k])
                 self.operands[k] = Partial(array.copy(), defined.copy())
         self.extents = self._extents()
-        self.pointwise = any(inner.regions for inner in op.body.block.ops)  # branches and loops take one point
+        self.pointwise = any(inner.regions and not _runs_on_grids(inner, op.body.block) for inner in op.body.block.ops)
         self.reductions = None if self.pointwise else reductions_of(op)
 
     def _extents(self) -> tuple[int, ...]:
@@ -262,6 +263,20 @@ class Nest:
     def results(self) -> Value:
         """The outputs that are tensors."""
         return tuple(partial(v.array, v.defined) for v in self.operands[self.inputs :] if not isinstance(v, View))
+
+
+def _runs_on_grids(op: Operation, body: Block) -> bool:
+    """Whether all points may go through a loop of the body together: arithmetic, with the same trips or a condition of each point."""
+    if isinstance(op, scf.ForOp):
+        if any(block_of(v) is body and not isinstance(v.owner, arith.ConstantOp) for v in (op.lb, op.ub, op.step)):
+            return False
+    elif not isinstance(op, scf.WhileOp):
+        return False
+    return all(
+        _runs_on_grids(inner, body) if inner.regions else inner.name.split(".")[0] in ("arith", "math", "scf")
+        for region in op.regions
+        for inner in region.block.ops
+    )
 
 
 def _used(argument: BlockArgument) -> bool:

@@ -17,7 +17,8 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.types import i64_array
-from gradir.dialects.upstream import arith, linalg, memref, vector
+from gradir.dialects.upstream import arith, linalg, memref, scf, vector
+from gradir.lowering.lower_kernels.body_loops import run_for, run_while, runs_in_lanes
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, number, strides_of, vector_type
 from gradir.lowering.lower_kernels.tiles import MOST_LANES, NotCovered, Tile
 
@@ -122,9 +123,11 @@ def narrowed(b: LoopBuilder, value: SSAValue, wide: bool) -> SSAValue:
 
 
 def is_plain(block: Block) -> bool:
-    """Can the body run on vectors: arith, math, indices, gathers and nothing with regions?"""
+    """Can the body run on vectors: arith, math, indices, gathers and loops around arith and math?"""
     return all(
-        not op.regions and (op.name.split(".")[0] in _PLAIN_DIALECTS or isinstance(op, linalg.IndexOp | linalg.YieldOp | memref.LoadOp))
+        op.name.split(".")[0] in _PLAIN_DIALECTS
+        or isinstance(op, linalg.IndexOp | linalg.YieldOp | memref.LoadOp)
+        or (isinstance(op, scf.ForOp | scf.WhileOp) and all(runs_in_lanes(region.block) for region in op.regions))
         for op in block.ops
     )
 
@@ -133,7 +136,7 @@ def _element(type_: Attribute) -> Attribute:
     return type_.element_type if isinstance(type_, VectorType) else type_
 
 
-class _Lanes:
+class Lanes:
     """State of one evaluation: values of the body's SSA values, and which of them are `base + lane` along the innermost axis."""
 
     def __init__(self, b: LoopBuilder, tile: Tile, outer: Mapping[SSAValue, SSAValue]) -> None:
@@ -197,13 +200,28 @@ class _Lanes:
         new = self.b.op(type(op), operands, types, op.properties, attributes=op.attributes)
         self.values.update(zip(op.results, new.results))
 
+    def run(self, op: Operation) -> None:
+        """Evaluate one op of the body, or of a loop in it."""
+        self.b.loc = op.location
+        if op.regions:
+            self.clone(op)
+        else:
+            _HANDLERS.get(type(op), Lanes.plain)(self, op)
+
     def constant(self, op: arith.ConstantOp) -> None:
         self.values[op.result] = self.b.constant(op.value)
 
     def clone(self, op: Operation) -> None:
         """An op with regions, on scalars."""
         if self.shape:
-            raise NotCovered(f"{op.name} on vectors")
+            if isinstance(op, scf.ForOp):
+                results = run_for(self, op)
+            elif isinstance(op, scf.WhileOp):
+                results = run_while(self, op)
+            else:
+                raise NotCovered(f"{op.name} on vectors")
+            self.values.update(zip(op.results, results))
+            return
         mapping: dict[SSAValue, SSAValue] = dict(self.outer)
         mapping.update(self.values)
         new = op.clone(mapping)
@@ -213,8 +231,8 @@ class _Lanes:
 
 _NO_FLAGS = arith.IntegerOverflowAttr("none")
 _HANDLERS: dict[type[Operation], Any] = {
-    memref.LoadOp: _Lanes.load,
-    arith.ConstantOp: _Lanes.constant,
+    memref.LoadOp: Lanes.load,
+    arith.ConstantOp: Lanes.constant,
 }
 
 
@@ -233,7 +251,7 @@ def evaluate(
     maps values from outside the body. The result is a scalar when it is the same in all lanes.
     """
     block = op.body.block
-    lanes = _Lanes(b, tile, outer)
+    lanes = Lanes(b, tile, outer)
     lanes.values.update((a, v) for a, v in zip(block.args, arguments) if v is not None)
     stop = wanted.owner if wanted is not None else None
     if wanted is not None and stop is block:
@@ -241,13 +259,10 @@ def evaluate(
     for inner in block.ops:
         if isinstance(inner, linalg.YieldOp):
             return lanes.get(inner.operands[0])
-        b.loc = inner.location
         if isinstance(inner, linalg.IndexOp):
             lanes.index(inner, dims)
-        elif inner.regions:
-            lanes.clone(inner)
         else:
-            _HANDLERS.get(type(inner), _Lanes.plain)(lanes, inner)
+            lanes.run(inner)
         if inner is stop and wanted is not None:
             return lanes.get(wanted)
     raise AssertionError("a linalg body ends with linalg.yield")

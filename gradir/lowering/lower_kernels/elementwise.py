@@ -67,7 +67,7 @@ def runs_on_vectors(space: Space, dim: int) -> bool:
 
 
 def _size(space: Space) -> int:
-    return sum(len(cast("linalg.GenericOp", op.op).body.block.ops) for op in space.ops)
+    return sum(1 for op in space.ops for _ in cast("linalg.GenericOp", op.op).body.block.walk())
 
 
 def _point(kernel: Kernel, space: Space, b: LoopBuilder, tile: Tile) -> None:
