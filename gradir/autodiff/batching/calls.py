@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Block
 
-from gradir.autodiff.batching import branches, indexing, loops, sizes_and_effects
+from gradir.autodiff.batching import branches, indexing, loops, nests, sizes_and_effects
 from gradir.autodiff.batching.lanes import Size
 from gradir.autodiff.batching.sweep import BatchSweep, lane_kinds, structured
 from gradir.autodiff.reverse.functions import Program
@@ -14,7 +14,7 @@ from gradir.dialects import ad
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 
-REGISTERED = (branches, indexing, loops, sizes_and_effects)
+REGISTERED = (branches, indexing, loops, nests, sizes_and_effects)
 """Importing these registers their rules."""
 
 

@@ -1,4 +1,4 @@
-"""Ops on many lanes that have no lanes of their own: sizes, scalars taken from tensors, assertions, barriers and prints."""
+"""Ops on many lanes that have no lanes of their own: sizes, assertions, barriers and prints."""
 
 from __future__ import annotations
 
