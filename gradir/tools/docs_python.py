@@ -27,6 +27,7 @@ SECTIONS = {
     "costs": "Costs",
     "dims": "Sizes of run time",
     "transforms": "Differentiate",
+    "linear_maps": "Derivatives as functions",
     "custom_rules": "Derivatives of your own",
     "gradient_checks": "Check derivatives",
     "batching": "Batch",

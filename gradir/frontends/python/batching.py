@@ -17,6 +17,7 @@ from gradir.frontends.python.creation import zeros_like
 from gradir.frontends.python.eager import evaluated_in_trace
 from gradir.frontends.python.functions import trace_function
 from gradir.frontends.python.jit import jit
+from gradir.frontends.python.linear_maps import vjp
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import LEAF, Structure, flatten, unflatten
 from gradir.frontends.python.rearrange import eye, moveaxis
@@ -24,7 +25,7 @@ from gradir.frontends.python.requests import needs_arguments, needs_function, po
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
-from gradir.frontends.python.transforms import grad, jvp, vjp
+from gradir.frontends.python.transforms import grad, jvp
 
 Axes = Any
 """An axis, None (the same for all), or a tuple of these, one per argument."""

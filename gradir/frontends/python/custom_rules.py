@@ -17,6 +17,7 @@ from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.creation import zeros_like
 from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.jit import jit
+from gradir.frontends.python.kept import forget
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.requests import needs_arguments, needs_function
@@ -175,6 +176,7 @@ class CustomVjp(_Ruled):
         self._takes("the forward function", forward, self._required())
         self._takes("the backward function", backward, len(self.nondiff) + 2)
         self._forward, self._backward = forward, backward
+        forget(self)
 
     def _traced(self, args: tuple[Any, ...]) -> Any:
         forward, backward = self._rule_of(self._forward, "defvjp"), self._rule_of(self._backward, "defvjp")
@@ -228,6 +230,7 @@ class CustomJvp(_Ruled):
         """`rule(*static args, primals, tangents) -> (results, their tangents)`, linear in the tangents. Usable as a decorator."""
         self._takes("the rule", rule, len(self.nondiff) + 2)
         self._tangents = rule
+        forget(self)
         return rule
 
     def _traced(self, args: tuple[Any, ...]) -> Any:

@@ -12,12 +12,13 @@ from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.jit import jit
+from gradir.frontends.python.linear_maps import vjp
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, unflatten
 from gradir.frontends.python.requests import needs_arguments, needs_function, needs_sequence
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import user_error
-from gradir.frontends.python.transforms import jvp, vjp
+from gradir.frontends.python.transforms import jvp
 
 MODES = ("fwd", "rev")
 STEP = {np.dtype(np.float64): 1e-6, np.dtype(np.complex128): 1e-6}

@@ -1,4 +1,4 @@
-"""`grad`, `value_and_grad`, `vjp` and `jvp`: requests (`ad.*`) in the traced module. Outside a trace they compile themselves."""
+"""`grad`, `value_and_grad` and `jvp`: requests (`ad.*`) in the traced module. Outside a trace they compile themselves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from xdsl.dialects.builtin import TensorType
 from gradir.dialects import ad
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.complex import real
 from gradir.frontends.python.creation import zeros_like
-from gradir.frontends.python.elementwise import add, multiply
 from gradir.frontends.python.functions import Traced, trace_function
-from gradir.frontends.python.operands import as_array, is_scalar
+from gradir.frontends.python.kept import kept
+from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
-from gradir.frontends.python.reduction import sum
 from gradir.frontends.python.requests import (
     name_of,
     needs_arguments,
@@ -58,52 +56,6 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
         return (gradients, value[1]) if has_aux else gradients
 
     return wrapped
-
-
-def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """`(results, pullback)`: `pullback(cotangents)` gives the cotangent of each primal, one container of cotangents as `results` is.
-
-    All leaves of `primals` are floating-point arrays. For use inside `gradir.jit`; outside, each call compiles.
-    """
-    needs_function("vjp", function)
-    needs_arguments("vjp", function, primals)
-    for n, primal in enumerate(primals):
-        flat, structure = flatten(primal)
-        for x, path in zip(flat, paths(structure)):
-            needs_derivative(function, f"{n}{path}", _kind(x)[1], "ad.vjp")
-
-    def weighted(weights: list[Any], *inner: Any) -> Any:
-        moving = [y for y in map(as_array, flatten(function(*inner))[0]) if promotion.is_inexact(y.dtype)]
-        needs_floats("vjp", "results", moving)
-        products = [real(sum(multiply(y, as_array(w)))) for y, w in zip(moving, weights, strict=True)]  # complex: Re(sum w y)
-        return functools.reduce(add, products)
-
-    weighted.__name__ = name_of(function)
-    gradients = grad(weighted, tuple(range(1, len(primals) + 1)))
-    results = function(*primals)
-    return results, lambda cotangents: gradients(_weights(results, cotangents), *primals)
-
-
-def _weights(results: Any, cotangents: Any) -> list[Any]:
-    """The cotangents of the floats among the results; Python numbers take their type."""
-    leaves, found = flatten(results)
-    weights, given = flatten(cotangents)
-    if found != given:
-        raise user_error(
-            "vjp: the cotangents have another structure than the results",
-            code="GR107",
-            op="ad.vjp",
-            expected=str(found),
-            found=str(given),
-        )
-    wanted: list[Any] = []
-    for k, (y, w) in enumerate(zip(leaves, weights)):
-        shape, dtype = _kind(y)
-        if promotion.is_inexact(dtype):
-            w = np.asarray(w, dtype) if is_scalar(w) else w
-            _same_kind("vjp: cotangent", "result", (shape, dtype), _kind(w), k)
-            wanted.append(w)
-    return wanted
 
 
 def _kind(x: Any) -> tuple[Any, np.dtype[Any]]:
@@ -190,8 +142,8 @@ def _jvp_outside(function: Callable[..., Any], primals: Sequence[Any], tangents:
     def inside(primals: Any, tangents: Any) -> Any:
         return jvp(function, primals, tangents)
 
-    inside.__name__ = getattr(function, "__name__", "f")
-    return jit(inside)(tuple(primals), tuple(tangents))
+    inside.__name__ = name_of(function)
+    return kept(function, "jvp", lambda: jit(inside))(tuple(primals), tuple(tangents))
 
 
 def _differentiate(
