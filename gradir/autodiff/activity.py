@@ -13,9 +13,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.autodiff.registry import has_no_derivative
 from gradir.autodiff.tensors import is_differentiable
+from gradir.autodiff.untracked import untracked
 from gradir.dialects import ad
 from gradir.dialects.nd.regions import RegionOp
 from gradir.dialects.upstream import func, linalg, scf, tensor
+from gradir.ir.structure import single_block
 
 TERMINATORS = (func.ReturnOp, scf.YieldOp, scf.ConditionOp, linalg.YieldOp)
 WHOLE = (RegionOp, linalg.GenericOp, tensor.PadOp)
@@ -62,7 +64,7 @@ class Activity:
     def of(cls, function: func.FuncOp, arguments: Sequence[bool], results: Sequence[bool], resolve: Resolve) -> Activity:
         """Activity of `function` for the flagged arguments and results."""
         self = cls(resolve)
-        block = function.body.block
+        block = single_block(function)
         self.varied.update(a for a, on in zip(block.args, arguments) if on and is_differentiable(a.type))
         self._forward(block)
         last = block.last_op
@@ -101,6 +103,8 @@ class Activity:
                         if inner.last_op is not None:
                             self._mark(op.results, inner.last_op.operands)
             elif any(v in self.varied for v in reads(op)):
+                if (error := untracked(op)) is not None:
+                    raise error
                 self.varied.update(r for r in op.results if is_differentiable(r.type))
 
     def _forward_loop(self, op: scf.ForOp | scf.WhileOp) -> None:

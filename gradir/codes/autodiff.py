@@ -95,4 +95,11 @@ AUTODIFF: dict[str, Code] = {
         "a pass that changes what a function means.",
         next_step="look at the rules of the ops in the function, or at what the pass does to the check: `--print-ir-after`.",
     ),
+    "AD018": autodiff(
+        "derivative lost in memory or in a vector",
+        meaning="Derivatives are of programs on tensors and scalars. A float that depends on an argument in `wrt` goes into a buffer, a "
+        "vector or another type that carries no derivative, so what comes out again would have none.",
+        cause="a function of the levels below differentiation: buffers (`memref`), vectors, or hand-written code that stores.",
+        next_step="differentiate before lowering to buffers; write the result with `tensor.insert` or `nd.update_at` instead of a store.",
+    ),
 }

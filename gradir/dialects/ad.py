@@ -114,7 +114,10 @@ class Request(IRDLOperation):
         """Refuse argument and result types that do not fit a callee of these types."""
         for position in self.wrt_positions:
             if not 0 <= position < len(inputs):
-                raise VerifyException(f"{self.name}: {self.POSITIONS} names argument {position}, {self.callee} has {len(inputs)}")
+                raise VerifyException(
+                    f"{self.name}: {self.POSITIONS} names argument {position}, {self.callee} has {len(inputs)}: "
+                    f"expected 0 to {len(inputs) - 1}"
+                )
             kind = inputs[position]
             if self.POSITIONS == "wrt" and not has_derivative(kind):
                 raise VerifyException(f"{self.name}: wrt names argument {position} of type {kind}, expected a tensor of floats")
@@ -140,7 +143,9 @@ class Request(IRDLOperation):
     def _verify_loss(self, outputs: Sequence[Attribute]) -> None:
         first = outputs[0] if outputs else None
         if not (isinstance(first, TensorType) and is_float(element_of(first)) and shape_of(first) == ()):
-            raise VerifyException(f"{self.name}: the first result of {self.callee} must be a scalar float tensor, found {first}")
+            raise VerifyException(
+                f"{self.name}: the first result of {self.callee} must be a scalar float tensor, found {first or 'no result'}"
+            )
 
     @classmethod
     def make(cls, callee: str, args: Sequence[SSAValue], wrt: Sequence[int], outputs: Sequence[Attribute]) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr
+from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnregisteredOp
 from xdsl.ir import Operation
 
 from gradir.errors import GradirError, Part
@@ -53,11 +53,12 @@ def function_name(op: Operation) -> str:
 
 def error_at(op: Operation, message: str, *, part: Part, code: str, expected: str = "", found: str = "", hint: str = "") -> GradirError:
     """A `GradirError` that names `op`, its function and its source location; the caller raises it."""
+    name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
     return GradirError(
-        f"{op.name}: {message}",
+        f"{name}: {message}",
         part=part,
         code=code,
-        op=op.name,
+        op=name,
         function=function_name(op),
         location=location_text(op.location),
         expected=expected,

@@ -142,6 +142,16 @@ class Sweep:
 def rule_of(op: Operation, request: str) -> VjpRule:
     """The reverse rule of an op on an active path. Error AD001 if it has none."""
     found = VJP.get(type(op))
+    if found is None and isinstance(op, ad.Request):
+        raise error_at(
+            op,
+            f"{op.callee} is differentiated here, and its own derivative needs this one",
+            part="autodiff",
+            code="AD006",
+            expected="requests without cycles",
+            found=f"a cycle through {request}",
+            hint="take the derivative in a function that nothing in it calls",
+        )
     if found is None:
         raise error_at(
             op,
@@ -150,7 +160,8 @@ def rule_of(op: Operation, request: str) -> VjpRule:
             code="AD001",
             expected="a rule registered with gradir.autodiff.registry.vjp, or skip(op, reason)",
             found=f"none, while resolving {request}",
-            hint="register a rule, or cut the path with ad.stop_gradient",
+            hint="write one, `@vjp(Op)` on `def rule(t, op, ct)`, which returns a cotangent (or None) per operand; declare a derivative "
+            "that is 0 with skip(Op, reason); or cut the path with ad.stop_gradient",
         )
     return found
 
