@@ -95,6 +95,13 @@ AUTODIFF: dict[str, Code] = {
         "a pass that changes what a function means.",
         next_step="look at the rules of the ops in the function, or at what the pass does to the check: `--print-ir-after`.",
     ),
+    "AD017": autodiff(
+        "a rule of one's own is not linear",
+        meaning="Forward mode transposes the backward function of a `custom_vjp`, and reverse mode the rule of a `custom_jvp`. Only what "
+        "is linear in its cotangents or tangents has a transpose.",
+        cause="a gradient that is clipped, a branch on a cotangent, or an iteration that stops when a cotangent is small.",
+        next_step="solve with `gradir.linalg.solve` or in a fixed number of trips, or stay in the mode that calls the rule.",
+    ),
     "AD018": autodiff(
         "derivative lost in memory or in a vector",
         meaning="Derivatives are of programs on tensors and scalars. A float that depends on an argument in `wrt` goes into a buffer, a "

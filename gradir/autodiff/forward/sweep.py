@@ -21,7 +21,7 @@ from gradir.autodiff.reverse.ruled_calls import call, moving
 from gradir.autodiff.reverse.sweep import clone, rule_of
 from gradir.autodiff.spell_out import activity_with_nests
 from gradir.autodiff.tensors import TensorBuilder, is_differentiable
-from gradir.dialects import ad
+from gradir.dialects import ad, nd
 from gradir.dialects.upstream import func, scf
 from gradir.ir.builder import Builder, new_function
 
@@ -88,7 +88,8 @@ class ForwardSweep:
         if rule is not None:
             found = rule(TensorBuilder(builder), new, given)
         else:
-            found = tangents_of(self.program, builder, new, rule_of(op, self.request), given, self.request)
+            own = new.callee.data if isinstance(new, nd.CustomCallOp) else ""
+            found = tangents_of(self.program, builder, new, rule_of(op, self.request), given, self.request, own=own)
         for result, tangent in zip(new.results, found, strict=True):
             if tangent is not None:
                 self.set_tangent(result, tangent)
@@ -231,7 +232,8 @@ def _custom_vjp(sweep: ForwardSweep, op: ad.CustomVjpOp, builder: Builder) -> No
         return [next(found) if is_differentiable(v.type) else None for v in primal.operands]
 
     given = {k: t for k, v in enumerate(new.operands) if (t := sweep.tangents.get(v)) is not None}
-    for result, tangent in zip(new.results, tangents_of(sweep.program, builder, new, rule, given, sweep.request)):
+    found = tangents_of(sweep.program, builder, new, rule, given, sweep.request, own=op.rule("backward"))
+    for result, tangent in zip(new.results, found):
         if tangent is not None:
             sweep.set_tangent(result, tangent)
 

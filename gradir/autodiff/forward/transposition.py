@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block, free_values
+from gradir.autodiff.linearity import require_linear
 from gradir.autodiff.registry import VjpRule
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.reverse.sweep import clone
@@ -35,9 +36,12 @@ class Linear:
 
 
 def tangents_of(
-    program: Program, builder: Builder, op: Operation, rule: VjpRule, tangents: Mapping[int, SSAValue], request: str
+    program: Program, builder: Builder, op: Operation, rule: VjpRule, tangents: Mapping[int, SSAValue], request: str, *, own: str = ""
 ) -> list[SSAValue | None]:
-    """The tangents of the results of `op`, which is in place, from those of its operands by position; None for one that is zero."""
+    """The tangents of the results of `op`, which is in place, from those of its operands by position; None for one that is zero.
+
+    `own`: the name of a rule that a user wrote, which may turn out not to be linear (error AD017).
+    """
     found: list[SSAValue | None] = [None] * len(op.results)
     linear = _as_function(op, rule, tangents)
     if not linear.operands:
@@ -46,6 +50,8 @@ def tangents_of(
     block, outputs = program.reversed_block(
         linear.function, range(first, first + count), seeds=range(len(linear.operands)), given=True, request=request, keep_results=False
     )
+    if own:
+        require_linear(op, own, block, block.args[first : first + count], program.resolve)
     given = [tangents[k] for k in linear.operands]
     values: dict[SSAValue, SSAValue] = dict(zip(block.args[:first], linear.reads))
     values.update(zip(block.args[first + count :], given))

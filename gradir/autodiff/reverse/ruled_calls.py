@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from gradir.autodiff.linearity import require_linear
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.report import place
 from gradir.autodiff.reverse.sweep import Sweep, structured
@@ -96,6 +97,8 @@ def transposed(program: Program, op: ad.CustomJvpOp, request: str) -> str:
     if name not in program.functions:
         seeds = range(first, len(outputs))
         program.combined(rule, range(count, len(inputs)), seeds=seeds, given=True, name=name, request=request, keep_results=False)
+        block = program.functions[name].body.block
+        require_linear(op, rule.sym_name.data, block, block.args[count : len(inputs)], program.resolve)
     return name
 
 
