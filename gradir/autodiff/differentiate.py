@@ -17,6 +17,7 @@ from gradir.autodiff.checks import Derivative, Derive, add_checks, pull_by_gradi
 from gradir.autodiff.forward.sweep import forward_function
 from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Pair, Program
+from gradir.autodiff.reverse.report import FACT, Ledger
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.types import is_float
@@ -49,13 +50,23 @@ class Differentiate(Pass):
     """Beside each derivative, private functions that check it: `@f.check_dot_N` forward against reverse mode, `@f.check_fd_N` against
     differences. `--check-semantics` runs them after every later pass; nothing is compiled for them."""
 
+    report_residuals: bool = False
+    """List what each derivative keeps for its backward part, how many bytes and why: on stderr under `gradir-opt`."""
+
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
+        program = Program(op, ledger=Ledger(on=self.report_residuals))
+        self._resolve(program)
+        if self.report_residuals:
+            context.facts[FACT] = program.ledger.report()
+
+    def _resolve(self, program: Program) -> None:
+        op = program.module
         if not any(isinstance(o, (*REQUESTS, ad.StopGradientOp, ad.RuledCall)) for o in op.walk()):
             return
         load_rules()
         before = {id(f) for f in op.body.block.ops}
-        Resolver(Program(op), check=self.check).run()
+        Resolver(program, check=self.check).run()
         for o in list(op.walk()):
             if isinstance(o, ad.StopGradientOp):
                 o.result.replace_all_uses_with(o.operand)

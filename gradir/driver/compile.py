@@ -20,6 +20,7 @@ from gradir.driver.lower import collector_paused, read, run_passes
 from gradir.driver.pipelines import ROAD, OptionValue, Request
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
+from gradir.driver.residuals import reporting
 from gradir.driver.signatures import arena_bytes, library_of, signature_of, workspace_text
 from gradir.driver.versions import toolchain, versions
 from gradir.errors import GradirError
@@ -198,7 +199,8 @@ def _road(module: ModuleOp, options: _Options, report: CompileReport, stages: Se
             report.ir[_SNAPSHOTS[name]] = print_module(op)
 
     requests = remaining(module, target, optimize=options.optimize)
-    run_passes(module, [request for request in requests if request.name in wanted], report, after)
+    wanted_requests = [request for request in requests if request.name in wanted]
+    run_passes(module, map(reporting, wanted_requests) if report.keep_ir else wanted_requests, report, after)
 
 
 def _loops(modules: Iterable[ModuleOp], report: CompileReport) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from gradir.autodiff.reverse.report import FACT
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.passes import load_pass
 from gradir.driver.pipelines import OptionValue, Request
@@ -66,12 +67,13 @@ def run_passes(module: ModuleOp, requests: Iterable[Request], report: CompileRep
         for request in requests:
             instance = configure(load_pass(request.name), request.options, request.name)
             with report.stage(request.name):
-                _apply(instance, module)
+                context = _apply(instance, module)
+            report.residuals = context.facts.get(FACT, report.residuals)
             if after is not None:
                 after(request.name, module)
 
 
-def _apply(instance: Pass, module: ModuleOp) -> None:
+def _apply(instance: Pass, module: ModuleOp) -> PassContext:
     engine = Engine()
     context = PassContext(diagnostics=engine)
     targets: list[Operation] = [module]
@@ -84,6 +86,7 @@ def _apply(instance: Pass, module: ModuleOp) -> None:
             break
     if engine.errors:
         raise engine.to_raise()
+    return context
 
 
 @contextmanager

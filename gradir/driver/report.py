@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gradir.autodiff.reverse.report import ResidualReport
+
 CacheUse = Literal["off", "miss", "hit"]
 
 LEVELS = ("1 tensor", "1 tensor, simplified", "2 structured", "3 buffers", "4 loops", "5 target")
@@ -27,6 +29,8 @@ class CompileReport:
     arena_bytes: dict[str, int] = field(default_factory=dict[str, int])
     object_bytes: int = 0
     ir: dict[str, str] = field(default_factory=dict[str, str])
+    residuals: ResidualReport = field(default_factory=ResidualReport)
+    """What derivatives keep for their backward parts; filled with `keep_ir`, `Compiled.residual_report()` has it at any time."""
 
     @property
     def seconds(self) -> float:

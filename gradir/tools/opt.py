@@ -18,7 +18,7 @@ from gradir.driver.pipelines import PIPELINES
 from gradir.errors import GradirError
 from gradir.ir.pipeline import pipeline_text
 from gradir.tools.listings import list_dialects, list_passes
-from gradir.tools.pass_manager import Step, check_anchors, plan
+from gradir.tools.pass_manager import Step, check_anchors, plan, with_residual_report
 from gradir.tools.plugins import load_file, load_installed
 from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
 from gradir.tools.timing import Timer
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
             args = _reproduced(parser, args, text)
             _load_plugins(args, timer)
         _check_dumps(args.print_ir_after)
-        steps = plan(args.pass_pipeline)
+        steps = with_residual_report(plan(args.pass_pipeline)) if args.report_residuals else plan(args.pass_pipeline)
         seed_runs = _seed_and_runs(args.check_semantics)
         with timer("Start-up"):  # everything that xDSL needs, once the command line is known to be right
             from gradir.tools import opt_file
@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         (("--verify-diagnostics",), "compare diagnostics with the file's expected-... comments"),
         (("--print-ir-after-all",), "dump the IR after every pass on stderr"),
         (("--timing", "--mlir-timing"), "print a tree of wall times on stderr"),
+        (("--report-residuals",), "print what derivatives keep for their backward parts on stderr; needs the pass differentiate"),
         (("--mlir-print-debuginfo", "--print-debuginfo"), "print the location of every op"),
         (("--print-op-generic", "--mlir-print-op-generic"), "print every op in generic form"),
         (("--allow-unregistered-dialect",), "accept ops of dialects that are not registered"),

@@ -7,7 +7,7 @@ checks see every pass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradir.driver.passes import PASSES, load_pass, unknown_pass
 from gradir.driver.pipelines import PIPELINES, expand_pipeline
@@ -56,6 +56,17 @@ def _steps(items: Sequence[Item], path: tuple[str, ...], text: str) -> Iterator[
         else:
             error = unknown_pass(item.name, tuple(PIPELINES))
             raise pipeline_error(text, item.offset, error.message, code=error.code, hint=error.hint)
+
+
+def with_residual_report(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps with the option `report-residuals` on `differentiate`. Raises ValueError when that is none of them."""
+    if not any(step.name == "differentiate" for step in steps):
+        raise ValueError("--report-residuals: the pipeline has no pass 'differentiate', which decides what is kept")
+    return tuple(_reporting(step.request, step) if step.name == "differentiate" and step.request else step for step in steps)
+
+
+def _reporting(request: PassRequest, step: Step) -> Step:
+    return replace(step, request=replace(request, options={**request.options, "report-residuals": True}))
 
 
 def _plain(item: PassRequest) -> dict[str, str | int | float | bool]:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError
 
+from gradir.autodiff.reverse.report import FACT
 from gradir.driver.passes import load_pass
 from gradir.errors import GradirError
 from gradir.ir.diagnostics import DiagnosedError, Diagnostic, Engine
@@ -171,6 +172,8 @@ class Session:
             found.notes.append(Diagnostic("note", None, "".join(traceback.format_exception(error)).rstrip()))
         if len(self.engine.errors) > before:
             raise DiagnosedError
+        if FACT in context.facts:
+            self.err.write(str(context.facts[FACT]))
 
     def dump(self, name: str, op: Operation) -> None:
         """Show the IR after a pass in MLIR's form, on stderr."""

@@ -25,7 +25,7 @@ from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
-from gradir.ir.structure import move_to_end, move_to_start
+from gradir.ir.structure import move_to_end, move_to_start, single_block
 
 REGISTERED = (branches, calls, loops, ruled_calls, while_loops)
 """Importing these registers the structured ops."""
@@ -72,7 +72,7 @@ class Program:
                 self.functions[op.sym_name.data] = op
 
     def function(self, name: str, at: Operation) -> func.FuncOp:
-        """The function called `name`; it must have a body."""
+        """The function called `name`; it must have a body, of one block. Raises GradirError AD004, GR063."""
         found = self.functions.get(name)
         if found is None or not found.body.blocks:
             raise error_at(
@@ -83,6 +83,7 @@ class Program:
                 expected="a func.func with a body in this module",
                 found=", ".join(f"@{n}" for n in list(self.functions)[:8]) or "no functions",
             )
+        single_block(found)
         return found
 
     def fresh_name(self, stem: str) -> str:
@@ -246,7 +247,7 @@ class Program:
         return Pair(made[0], made[1], kinds_saved, records)
 
     def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block) -> None:
-        """Report what the backward part of a whole function reads of its forward part."""
+        """Record a value of a whole function that its backward part reads."""
         where = f"@{primal.sym_name.data}"
         self.ledger.keep(value, value, where=where, why=why_kept(value, self.ledger.reader(value, backward)))
 

@@ -19,6 +19,8 @@ from gradir.ir.passes import location_text
 from gradir.ir.structure import block_of
 from gradir.size_algebra import Dim, plus, product, times
 
+FACT = "residuals"
+"""Key of the `ResidualReport` that `differentiate{report-residuals}` leaves in its context's facts."""
 NESTED = " > "
 """Between the places of `Residual.where`, outermost first."""
 
@@ -50,6 +52,40 @@ class FunctionResiduals:
     def total(self, *, again: bool) -> Dim:
         """Bytes kept from the forward part, or (`again`) made anew in the backward part."""
         return sum_of(r.bytes for r in self.residuals if r.again == again)
+
+
+@dataclass(frozen=True)
+class ResidualReport:
+    """What all generated functions keep. `str(report)` is a table."""
+
+    functions: tuple[FunctionResiduals, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(table(function) for function in self.functions) or "no residuals\n"
+
+
+def table(kept: FunctionResiduals) -> str:
+    """One residual a line, then the totals."""
+    head = ("bytes", "value", "op", "type", "at", "leaves", "why")
+    rows = [head, *(_cells(r) for r in kept.residuals)]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    lines = [f"residuals of @{kept.function}"]
+    for row in rows:
+        cells = [row[0].rjust(widths[0]), *(cell.ljust(width) for cell, width in zip(row[1:], widths[1:]))]
+        lines.append("  " + "  ".join(cells).rstrip())
+    lines.append(f"  {_bytes_text(kept.total(again=False))} bytes from the forward part")
+    if any(r.again for r in kept.residuals):
+        lines.append(f"  {_bytes_text(kept.total(again=True))} bytes made anew in the backward part")
+    return "\n".join(lines) + "\n"
+
+
+def _cells(r: Residual) -> tuple[str, ...]:
+    again = " (made anew in reverse)" if r.again else ""
+    return _bytes_text(r.bytes), f"%{r.name}" if r.name else "", r.op, r.type, r.location, r.where, r.why + again
+
+
+def _bytes_text(size: Dim) -> str:
+    return "?" if size is None else str(size)
 
 
 @dataclass
@@ -99,6 +135,10 @@ class Ledger:
         while at is not None and at not in self._reversals:
             at = at.prev_op
         return self._reversals[at] if at is not None else ""
+
+    def report(self) -> ResidualReport:
+        """The complete functions so far."""
+        return ResidualReport(tuple(self.functions))
 
     def finish(self, function: str, *blocks: Block) -> None:
         """The function made of `blocks` is complete: report what it keeps."""
@@ -153,4 +193,4 @@ def _outermost(block: Block | None) -> Block | None:
     return block
 
 
-__all__ = ["FunctionResiduals", "Ledger", "Residual", "bytes_of", "place", "sum_of"]
+__all__ = ["FACT", "FunctionResiduals", "Ledger", "Residual", "ResidualReport", "bytes_of", "place", "sum_of", "table"]

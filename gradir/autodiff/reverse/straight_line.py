@@ -62,7 +62,7 @@ class StraightLine:
         needed, whole = self._needed()
         for op in self.forward.ops:
             for value in op.results:
-                if value not in needed or value in self.returned:
+                if value not in needed or value in self.returned or not isinstance(value.type, TensorType):
                     continue
                 chain = None if value in whole or weight(value.type) < LARGE else self._chain(value)
                 if chain is None:

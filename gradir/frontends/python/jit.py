@@ -14,11 +14,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from gradir.autodiff.reverse.report import ResidualReport
 from gradir.dialects.size_limits import LIMITS
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.check_nan import Watch, compile_checked
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
+from gradir.driver.residuals import residual_report
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
@@ -94,6 +96,10 @@ class Compiled:
     def ir(self) -> str:
         """The traced program at level 1."""
         return print_module(self.level1, debuginfo=True)
+
+    def residual_report(self) -> ResidualReport:
+        """What each derivative in the program keeps for its backward part: values, bytes, where and why. `print` shows a table."""
+        return residual_report(self.level1)
 
 
 class Jitted:

@@ -14,11 +14,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
+from gradir.autodiff.reverse.report import ResidualReport
 from gradir.dialects.types import element_of, numpy_dtype
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.compile import compile_module
 from gradir.driver.evaluate import evaluate_as_it_is, evaluate_level1
 from gradir.driver.lower import lower
+from gradir.driver.residuals import residual_report
 from gradir.errors import GradirError
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.operands import as_array
@@ -55,6 +57,10 @@ class Program(ModuleOp):
     def functions(self) -> tuple[str, ...]:
         """Names of the public functions."""
         return tuple(function.sym_name.data for function in public_functions(self))
+
+    def residual_report(self) -> ResidualReport:
+        """What each derivative in the module keeps for its backward part: values, bytes, where and why. `print` shows a table."""
+        return residual_report(self)
 
     def __getitem__(self, name: str) -> ProgramFunction:
         function = _functions(self).get(name.removeprefix("@"))
