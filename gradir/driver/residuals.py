@@ -29,3 +29,6 @@ def residual_report(module: ModuleOp, options: Mapping[str, OptionValue] | None 
     last = reporting(Request("differentiate", {**requests[at].options, **(options or {})}))
     run_passes(copy, [*requests[:at], last], report)
     return report.residuals
+
+
+__all__ = ["ResidualReport", "reporting", "residual_report"]

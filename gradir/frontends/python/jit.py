@@ -14,13 +14,12 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from gradir.autodiff.reverse.report import ResidualReport
 from gradir.dialects.size_limits import LIMITS
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.check_nan import Watch, compile_checked
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
-from gradir.driver.residuals import residual_report
+from gradir.driver.residuals import ResidualReport, residual_report
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array

@@ -14,13 +14,12 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
-from gradir.autodiff.reverse.report import ResidualReport
 from gradir.dialects.types import element_of, numpy_dtype
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.compile import compile_module
 from gradir.driver.evaluate import evaluate_as_it_is, evaluate_level1
 from gradir.driver.lower import lower
-from gradir.driver.residuals import residual_report
+from gradir.driver.residuals import ResidualReport, residual_report
 from gradir.errors import GradirError
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.operands import as_array
