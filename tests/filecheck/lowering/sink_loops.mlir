@@ -2,7 +2,7 @@
 
 // A counted loop of elementwise ops: each element runs through it on its own. The array %a is read once, before.
 // CHECK-LABEL: func.func @counted
-// CHECK-NEXT:    [[E:%.*]] = tensor.empty() : tensor<4x8xf32>
+// CHECK:         [[E:%.*]] = tensor.empty() : tensor<4x8xf32>
 // CHECK-NEXT:    linalg.generic {{.*}} ins(%a : tensor<4x8xf32>) outs([[E]] : tensor<4x8xf32>)
 // CHECK:           scf.for {{.*}} -> (f32) {
 // CHECK:             arith.mulf
