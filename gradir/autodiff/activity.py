@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from gradir.autodiff.registry import has_no_derivative
 from gradir.autodiff.tensors import is_differentiable
 from gradir.autodiff.untracked import untracked
-from gradir.dialects import ad
+from gradir.dialects import ad, nd
 from gradir.dialects.nd.regions import RegionOp
 from gradir.dialects.upstream import func, linalg, scf, tensor
 from gradir.ir.structure import single_block
@@ -94,6 +94,9 @@ class Activity:
         for op in block.ops:
             if _stops(op):
                 continue
+            if isinstance(op, nd.OptimizationBarrierOp):  # each result is its operand
+                self._mark(op.results, op.operands)
+                continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._forward_loop(op)
             elif op.regions and not isinstance(op, WHOLE):
@@ -130,6 +133,9 @@ class Activity:
     def _backward(self, block: Block) -> None:
         for op in reversed(list(block.ops)):
             if _stops(op):
+                continue
+            if isinstance(op, nd.OptimizationBarrierOp):
+                self._pull([v for v in op.operands if v in self.varied], [r for v, r in zip(op.operands, op.results) if v in self.varied])
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._backward_loop(op)

@@ -20,6 +20,7 @@ from gradir.autodiff.reverse.functions import Pair, Program
 from gradir.autodiff.reverse.report import FACT, Ledger
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
+from gradir.dialects.residuals import check_choice, policy_of
 from gradir.dialects.types import is_float
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext, error_at
@@ -53,9 +54,14 @@ class Differentiate(Pass):
     report_residuals: bool = False
     """List what each derivative keeps for its backward part, how many bytes and why: on stderr under `gradir-opt`."""
 
+    loop_policy: str = "all"
+    """What loops keep that do not say it by `gradir.residuals`: `all` that the backward part reads, `none` but the carried values of each
+    iteration, which then runs again, or (`sqrt`) the carried values of every ceil(sqrt(N))-th one."""
+
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
-        program = Program(op, ledger=Ledger(on=self.report_residuals))
+        check_choice(self.loop_policy, 0)
+        program = Program(op, policy=policy_of(op, self.loop_policy), ledger=Ledger(on=self.report_residuals))
         self._resolve(program)
         if self.report_residuals:
             context.facts[FACT] = program.ledger.report()

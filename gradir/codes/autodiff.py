@@ -109,4 +109,11 @@ AUTODIFF: dict[str, Code] = {
         cause="a function of the levels below differentiation: buffers (`memref`), vectors, or hand-written code that stores.",
         next_step="differentiate before lowering to buffers; write the result with `tensor.insert` or `nd.update_at` instead of a store.",
     ),
+    "AD020": autodiff(
+        "no such choice of residuals",
+        meaning="What a loop keeps for its backward part is `all`, `none` or `sqrt` (`gradir.residuals`, `loop-policy`, in Python "
+        "`residuals=`), and a budget is a number of bytes (`gradir.budget`, `budget`).",
+        cause="a misspelt name, or a negative number.",
+        next_step="name one of the three; how they differ is in docs/autodiff.md.",
+    ),
 }

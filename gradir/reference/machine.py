@@ -110,15 +110,19 @@ class Machine:
         outer, outer_sizes = self.values, self.sizes
         self.values, self.sizes = {}, sizes
         try:
-            return self.enter(function.body, arguments)
+            self.values.update(zip(function.body.block.args, arguments, strict=True))
+            return self.run(function.body.block)
         finally:
             self.values, self.sizes = outer, outer_sizes
 
     def enter(self, region: Region, arguments: Sequence[Value] = ()) -> list[Value]:
-        """Run the single block of `region`; the values that its terminator carries."""
-        block = region.block
+        """Run the single block of `region`; the values that its terminator carries. Sizes that it binds are its own."""
+        block, known = region.block, len(self.sizes)
         self.values.update(zip(block.args, arguments, strict=True))
-        return self.run(block)
+        carried = self.run(block)
+        while len(self.sizes) > known:
+            self.sizes.popitem()
+        return carried
 
     def run(self, block: Block, skip: Container[Operation] = ()) -> list[Value]:
         """Run the ops of `block`, whose arguments have values; the values that its terminator carries.

@@ -35,7 +35,7 @@ def batch_for(sweep: BatchSweep, op: scf.ForOp, builder: Builder) -> None:
     inner.op(scf.YieldOp, sweep.handed_on(inner, last.operands, flags))
     starts = sweep.handed_on(builder, op.iter_args, flags)
     bounds = [sweep.value(v) for v in op.operands[:3]]
-    new = builder.op(scf.ForOp, [*bounds, *starts], [v.type for v in starts], regions=[Region(body)])
+    new = builder.op(scf.ForOp, [*bounds, *starts], [v.type for v in starts], regions=[Region(body)], attributes=op.attributes)
     sweep.bind(op.results, new.results, flags)
 
 
@@ -58,7 +58,8 @@ def _for_of_lanes(sweep: BatchSweep, op: scf.ForOp, builder: Builder) -> None:
     last = under(sweep, going, inner.builder, lambda: sweep.block(source, body))
     new = [sweep.with_lanes(inner.builder, v) for v in last.operands]
     inner.builder.op(scf.YieldOp, [inner.lane_select(going, a, b) for a, b in zip(new, body.args[1:])])
-    loop = builder.op(scf.ForOp, [at.constant(0), longest, at.constant(1), *starts], [v.type for v in starts], regions=[Region(body)])
+    bounds, kinds = [at.constant(0), longest, at.constant(1)], [v.type for v in starts]
+    loop = builder.op(scf.ForOp, [*bounds, *starts], kinds, regions=[Region(body)], attributes=op.attributes)
     sweep.bind(op.results, loop.results, [True] * len(starts))
 
 

@@ -127,7 +127,8 @@ def _for(sweep: ForwardSweep, op: scf.ForOp, builder: Builder) -> None:
         sweep.set_tangent(body.args[1 + k], tangent)
     last = sweep.block(source, body)
     _hand_on(sweep, last, last.operands, [last.operands[k] for k in on], body)
-    new = builder.op(scf.ForOp, [*operands, *starts], [*(r.type for r in op.results), *(v.type for v in starts)], regions=[Region(body)])
+    kinds = [*(r.type for r in op.results), *(v.type for v in starts)]
+    new = builder.op(scf.ForOp, [*operands, *starts], kinds, regions=[Region(body)], attributes=op.attributes)
     _results(sweep, op, new, on)
 
 

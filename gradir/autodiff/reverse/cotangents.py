@@ -55,6 +55,11 @@ class Cotangents:
         ct = self.get(value)
         return self.t.zeros_as(value, value.type) if ct is None else ct
 
+    def sum_so_far(self, value: SSAValue) -> SSAValue | None:
+        """As `get`, in the type in which the sum is."""
+        self._join(value)
+        return self._of.get(value)
+
     def accumulator(self, value: SSAValue) -> SSAValue:
         """The cotangent so far, or zeros, in its accumulator type."""
         self._join(value)

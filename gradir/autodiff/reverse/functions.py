@@ -63,6 +63,8 @@ class Program:
     pending: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
     """What is being made, outermost first: from which function, what, and for which arguments. Meeting one again is recursion."""
 
+    policy: str = "all"
+    """What loops keep that do not say it themselves."""
     ledger: Ledger = field(default_factory=Ledger)
     """What the generated functions keep for their backward parts."""
 

@@ -55,12 +55,17 @@ class Indices:
 
 @dataclass(frozen=True)
 class Trips:
-    """How often the loop runs: the number where it is known, else a size symbol; always an index value."""
+    """How often the loop runs, `value`, and `size`, the entries of a stack of it: as many, or a bound on it that is known further out.
+
+    `size` is a number where it is known, else a size symbol; `entries` is the same as an index value, made by `builder`.
+    """
 
     size: int | str
+    entries: SSAValue
     value: SSAValue
     lower: SSAValue
     step: SSAValue
+    builder: Builder
 
     def position(self, at: Indices, induction: SSAValue) -> SSAValue:
         """Iteration number, from 0, of an induction value."""
@@ -73,19 +78,33 @@ class Trips:
 
 def count_trips(sweep: Sweep, lower: SSAValue, upper: SSAValue, step: SSAValue) -> Trips:
     """The trip count, computed as far out as its bounds allow, so that outer loops can stack what it sizes."""
-    known = [constant_index(v) for v in (lower, upper, step)]
+    bounds = (lower, upper, step)
+    known = [constant_index(v) for v in bounds]
     home = sweep
-    varying = [v for v, k in zip((lower, upper, step), known) if k is None]
+    varying = [v for v, k in zip(bounds, known) if k is None]
     while home.parent is not None and all(block_of(v) is not home.block for v in varying):
         home = home.parent
     at = Indices(home.builder)
-    lower, upper, step = (v if k is None else at.constant(k) for v, k in zip((lower, upper, step), known))
+    lower, upper, step = (v if k is None else at.constant(k) for v, k in zip(bounds, known))
     lo, hi, by = known
     if lo is not None and hi is not None and by is not None:
         n = max(0, -(-(hi - lo) // by))
-        return Trips(n, at.constant(n), lower, step)
+        value = at.constant(n)
+        return Trips(n, value, value, lower, step, home.builder)
     trips = at.ceil_div(at.max0(at.sub(upper, lower)), step)
-    return Trips(bind_size(sweep.unit, home.builder, trips), trips, lower, step)
+    limit = _limit(upper)
+    if limit is not None:  # at most as many as up to the limit
+        most = count_trips(sweep, bounds[0], limit, bounds[2])
+        return Trips(most.size, most.entries, trips, lower, step, most.builder)
+    return Trips(bind_size(sweep.unit, home.builder, trips), trips, trips, lower, step, home.builder)
+
+
+def _limit(upper: SSAValue) -> SSAValue | None:
+    """A bound of `upper` that is a number, or known outside of the block that computes `upper`."""
+    if not isinstance(upper, OpResult) or not isinstance(upper.op, arith.MinSIOp):
+        return None
+    found = [v for v in upper.op.operands if constant_index(v) is not None]
+    return next(iter([*found, *(v for v in upper.op.operands if block_of(v) is not upper.op.parent)]), None)
 
 
 def bind_size(unit: Unit, builder: Builder, value: SSAValue) -> str:

@@ -8,15 +8,20 @@ A carried value and its successor that are both read share one stack of T+1 entr
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from collections.abc import Mapping
+
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.names import name_copies, name_stack
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
-from gradir.autodiff.reverse.indices import Indices, Trips, count_trips
-from gradir.autodiff.reverse.recomputation import drop, run_backward_loop, run_body_again_in_reverse
-from gradir.autodiff.reverse.report import place
+from gradir.autodiff.reverse.indices import Indices, count_trips
+from gradir.autodiff.reverse.liveness import live_values
+from gradir.autodiff.reverse.loop_bodies import Loop, run_body_again
+from gradir.autodiff.reverse.recomputation import drop
+from gradir.autodiff.reverse.report import bytes_of, place, sum_of
 from gradir.autodiff.reverse.residuals import plan, redo, substitute
+from gradir.autodiff.reverse.segments import run_in_segments
 from gradir.autodiff.reverse.stacks import (
     Stack,
     changes_size,
@@ -29,14 +34,30 @@ from gradir.autodiff.reverse.stacks import (
 )
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.tensors import INDEX, TensorBuilder
+from gradir.dialects.residuals import SEGMENT, marked, policy_of
 from gradir.dialects.upstream import scf
 from gradir.ir.builder import Builder
 from gradir.ir.structure import block_of, move_to_start
+from gradir.size_algebra import minus, sign_of, times
 
 
 @structured(scf.ForOp)
 def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
-    """Copy the loop with its stacks; record the loop that runs backwards."""
+    """Copy the loop with what its policy keeps; record the loop that runs backwards."""
+    policy = policy_of(op, sweep.unit.program.policy)
+    if policy == "sqrt":
+        run_in_segments(sweep, op)
+        return
+    loop = both_bodies(sweep, op)
+    saved = loop.residuals.saved
+    if policy == "none" or any(changes_size(sweep.unit, v, loop.forward) for v in saved) or (policy == SEGMENT and _is_large(loop)):
+        run_body_again(sweep, loop, marked(op, policy))
+    else:
+        _save_residuals(sweep, loop, marked(op, policy))
+
+
+def both_bodies(sweep: Sweep, op: scf.ForOp) -> Loop:
+    """The body with all that its backward body may read, and that backward body."""
     unit = sweep.unit
     lower, upper, step, *inits = (sweep.value(v) for v in op.operands)
     trips = count_trips(sweep, lower, upper, step)
@@ -50,6 +71,7 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
     captured = list(dict.fromkeys(v for v in read if v in unit.active))
 
     backward = Block(arg_types=[INDEX, *(body.args[1 + k].type for k in on), *(accumulator_type(v.type) for v in captured)])
+    backward.args[0].name_hint = "k"
     cts = Cotangents(Builder(backward, op.location), unit.active)
     for v, arg in zip(captured, backward.args[1 + len(on) :]):
         cts.set(v, arg)
@@ -58,52 +80,52 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
     cts.run(inner.tape)
     carried = [cts.get_or_zeros(forward.args[1 + k]) for k in on]
     cts.builder.op(scf.YieldOp, [*carried, *(cts.accumulator(v) for v in captured)])
-
     residuals = plan(forward, backward, lambda v: v is forward.args[0])
-    if any(changes_size(unit, v, forward) for v in residuals.saved):
-        drop(forward)
-        drop(backward)
-        run_body_again_in_reverse(sweep, op, trips)
-        return
-    stacks = _push(sweep, op, forward, inner, yields, inits, residuals.saved, trips)
-    loop = sweep.builder.op(
-        scf.ForOp,
-        [lower, upper, step, *inits, *(s.value for s in stacks if s.value is not None)],
-        [a.type for a in forward.args[1:]],
-        regions=[Region(forward)],
-    )
-    unit.bind(op.results, loop.results)
-    results = loop.results[: len(inits)]
-    for k in on:
-        unit.active.add(results[k])
-    for stack, result in zip(stacks, loop.results[len(inits) :]):
+    return Loop(op, [lower, upper, step], inits, trips, forward, yields, backward, on, captured, residuals)
+
+
+def _is_large(loop: Loop) -> bool:
+    """Whether what an iteration saves takes more than twice the bytes of the carried values with which it could run again."""
+    arguments = loop.forward.args[1:]
+    again = live_values(loop.forward, loop.residuals.saved)
+    state = sum_of(bytes_of(a.type) for a in arguments if a in again)
+    saved = set(loop.residuals.saved)
+    pairs = [y for a, y in zip(arguments, loop.yields) if a in saved and y in saved]  # these share a stack
+    iteration = sum_of(bytes_of(v.type) for v in loop.residuals.saved if v not in pairs)
+    more = minus(iteration, times(state, 2))
+    return more is None or sign_of(more) not in (0, -1)
+
+
+def _save_residuals(sweep: Sweep, loop: Loop, attributes: Mapping[str, Attribute]) -> None:
+    """One stack per residual, written as the loop runs."""
+    unit, op, trips = sweep.unit, loop.op, loop.trips
+    count = len(loop.inits)
+    stacks = _push(sweep, loop)
+    starts = [*loop.inits, *(s.value for s in stacks if s.value is not None)]
+    kinds = [v.type for v in starts]
+    new = sweep.builder.op(scf.ForOp, [*loop.bounds, *starts], kinds, regions=[Region(loop.forward)], attributes=attributes)
+    results = loop.bind(unit, new.results[:count])
+    for stack, result in zip(stacks, new.results[count:]):
         stack.value = result
-        note_stack(unit.program.ledger, stack, backward, place("loop", op, trips.size), again=sweep.again)
+        note_stack(unit.program.ledger, stack, loop.backward, place("loop", op, trips.size), again=sweep.again)
         name_copies({stack.arg: result} if stack.arg is not None else {})
 
     def reverse(outer: Cotangents) -> None:
-        if all(outer.get(results[k]) is None for k in on) and not captured:
+        if loop.is_idle(outer, results):
+            drop(loop.backward)
             return
         outer.builder.loc = op.location
-        _pop(backward, forward, yields, stacks, residuals.saved, residuals.redo, trips, op)
-        run_backward_loop(outer, backward, trips, [(results[k], inits[k]) for k in on], captured)
+        _pop(loop, stacks)
+        loop.run_backwards(outer, results, attributes)
 
     sweep.tape.append(reverse)
 
 
-def _push(
-    sweep: Sweep,
-    op: scf.ForOp,
-    forward: Block,
-    inner: Sweep,
-    yields: list[SSAValue],
-    inits: list[SSAValue],
-    saved: list[SSAValue],
-    trips: Trips,
-) -> list[Stack]:
+def _push(sweep: Sweep, loop: Loop) -> list[Stack]:
     """Add one stack per residual (one per carried value and its successor) and terminate the forward body."""
-    at = Indices(inner.builder)
-    inner.builder.loc = op.location
+    forward, yields, inits, trips, saved = loop.forward, loop.yields, loop.inits, loop.trips, loop.residuals.saved
+    builder = Builder(forward, loop.op.location)
+    at, t = Indices(builder), TensorBuilder(builder)
     stacks: list[Stack] = []
     position = trips.position(at, forward.args[0]) if saved else None
     after = None
@@ -119,42 +141,32 @@ def _push(
             stack = shared_stack(sweep, kind, trips, inits[k], k)
             covered.update((carried_args[k], yields[k]))
         else:
-            stack = Stack(kind, trips.size, trips.value)
+            stack = Stack(kind, trips.size, trips.entries)
             stack.value = empty_stack(sweep.builder, stack)
             covered.add(value)
         assert stack.value is not None
         stack.arg = forward.insert_arg(stack.value.type, len(forward.args))
         name_stack(stack.arg, carried_args[k] if k is not None else value)
-        t = TensorBuilder(inner.builder)
         assert position is not None
         if stack.carried is not None:
             after = after if after is not None else at.add(position, at.constant(1))
-            pushed.append(t.update_at(to_stackable(inner.builder, yields[stack.carried]), stack.arg, after))
+            pushed.append(t.update_at(to_stackable(builder, yields[stack.carried]), stack.arg, after))
         else:
-            pushed.append(t.update_at(to_stackable(inner.builder, value), stack.arg, position))
+            pushed.append(t.update_at(to_stackable(builder, value), stack.arg, position))
         stack.keeps = carried_args[k] if k is not None else value
         stacks.append(stack)
-    inner.builder.op(scf.YieldOp, [*yields, *pushed])
+    builder.op(scf.YieldOp, [*yields, *pushed])
     return stacks
 
 
-def _pop(
-    backward: Block,
-    forward: Block,
-    yields: list[SSAValue],
-    stacks: list[Stack],
-    saved: list[SSAValue],
-    redone: list[Operation],
-    trips: Trips,
-    op: scf.ForOp,
-) -> None:
+def _pop(loop: Loop, stacks: list[Stack]) -> None:
     """Prefix the backward body with the residuals of iteration T-1-k and let it read them."""
+    forward, backward, yields, saved, trips = loop.forward, loop.backward, loop.yields, loop.residuals.saved, loop.trips
     prefix = Block()
-    builder = Builder(prefix, op.location)
+    builder = Builder(prefix, loop.op.location)
     at, t = Indices(builder), TensorBuilder(builder)
     position = at.sub(at.sub(trips.value, at.constant(1)), backward.args[0])
     values: dict[SSAValue, SSAValue] = {forward.args[0]: trips.induction(at, position)}
-    backward.args[0].name_hint = "k"
     plain = iter(
         v for v in saved if not any(s.carried is not None and v in (forward.args[1 + s.carried], yields[s.carried]) for s in stacks)
     )
@@ -167,7 +179,7 @@ def _pop(
         arg, successor = forward.args[1 + stack.carried], yields[stack.carried]
         values[successor] = from_stackable(builder, t.index_at(stack.value, at.add(position, at.constant(1))), successor.type)
         values[arg] = from_stackable(builder, t.index_at(stack.value, position), arg.type)
-    redo(builder, redone, values)
+    redo(builder, loop.residuals.redo, values)
     name_copies(values)
     substitute(backward, values)
     move_to_start(prefix, backward)

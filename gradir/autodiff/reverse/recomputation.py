@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_values
-from gradir.autodiff.names import name_copies, name_stack
-from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
-from gradir.autodiff.reverse.indices import Indices, Trips
-from gradir.autodiff.reverse.report import place
-from gradir.autodiff.reverse.stacks import Stack, empty_stack, from_stackable, note_stack, stackable, to_stackable
-from gradir.autodiff.reverse.sweep import Sweep, Unit, clone
-from gradir.autodiff.tensors import INDEX, TensorBuilder
+from gradir.autodiff.reverse.cotangents import Cotangents
+from gradir.autodiff.reverse.sweep import Sweep
+from gradir.dialects import nd
 from gradir.dialects.upstream import scf
-from gradir.ir.builder import Builder
 
 
 def values_given(sweep: Sweep, op: Operation) -> dict[SSAValue, SSAValue]:
@@ -55,99 +52,20 @@ def run_again_in_reverse(sweep: Sweep, op: Operation, results: Sequence[SSAValue
     sweep.tape.append(reverse)
 
 
-def run_body_again_in_reverse(sweep: Sweep, op: scf.ForOp, trips: Trips) -> None:
-    """Copy a counted loop with stacks of its carried values alone; each backward iteration runs its body again first."""
-    unit, body = sweep.unit, op.body.block
-    given = values_given(sweep, op)
-    lower, upper, step, *inits = (sweep.value(v) for v in op.operands)
-    forward = Block(arg_types=[a.type for a in body.args])
-    unit.bind(body.args, forward.args)
-    *ops, last = body.ops
-    for inner in ops:
-        forward.add_op(clone(inner, unit.values))
-    yields = [sweep.value(v) for v in last.operands]
-    read = [sweep.value(v) for v in free_values(op)]
-    captured = list(dict.fromkeys(v for v in read if v in unit.active))
-    on = [k for k, (a, r) in enumerate(zip(body.args[1:], op.results)) if a in unit.activity or r in unit.activity]
-    kept = [k for k, a in enumerate(body.args[1:]) if a.uses]
+def fenced(outer: Cotangents, read: Sequence[SSAValue], results: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:
+    """What code that runs again reads, behind a barrier that waits for the cotangents of `results`, and holds them too.
 
-    inner = Builder(forward, op.location)
-    position = trips.position(Indices(inner), forward.args[0])
-    stacks: list[Stack] = []
-    starts: list[SSAValue] = []
-    pushed: list[SSAValue] = []
-    for k in kept:
-        stack = Stack(stackable(inits[k].type), trips.size, trips.value, keeps=forward.args[1 + k])
-        start = empty_stack(sweep.builder, stack)
-        argument = forward.insert_arg(start.type, len(forward.args))
-        name_stack(argument, forward.args[1 + k])
-        pushed.append(TensorBuilder(inner).update_at(to_stackable(inner, forward.args[1 + k]), argument, position))
-        stacks.append(stack)
-        starts.append(start)
-    inner.op(scf.YieldOp, [*yields, *pushed])
-    operands = [lower, upper, step, *inits, *starts]
-    loop = sweep.builder.op(scf.ForOp, operands, [a.type for a in forward.args[1:]], regions=[Region(forward)])
-    results, saved = loop.results[: len(inits)], loop.results[len(inits) :]
-    name_copies(dict(zip(forward.args[1 + len(inits) :], saved)))
-    unit.bind(op.results, results)
-    for k in on:
-        unit.active.add(results[k])
-    for stack, result in zip(stacks, saved):
-        stack.value = result
-        note_stack(unit.program.ledger, stack, forward, place("loop run again", op, trips.size), again=sweep.again)
-
-    def reverse(outer: Cotangents) -> None:
-        if all(outer.get(results[k]) is None for k in on) and not captured:
-            return
-        outer.builder.loc = op.location
-        unit.values.update(given)
-        backward = Block(arg_types=[INDEX, *(inits[k].type for k in on), *(accumulator_type(v.type) for v in captured)])
-        builder = Builder(backward, op.location)
-        at, t = Indices(builder), TensorBuilder(builder)
-        backward.args[0].name_hint = "k"
-        position = at.sub(at.sub(trips.value, at.constant(1)), backward.args[0])
-        unit.bind(body.args[:1], [trips.induction(at, position)])
-        for k, stack in zip(kept, saved):
-            unit.bind([body.args[1 + k]], [from_stackable(builder, t.index_at(stack, position), inits[k].type)])
-        again = Sweep(unit, backward, again=True)
-        new_yields = again.forward(body)
-        cts = Cotangents(builder, unit.active)
-        for v, arg in zip(captured, backward.args[1 + len(on) :]):
-            cts.set(v, arg)
-        for k, arg in zip(on, backward.args[1:]):
-            cts.add(new_yields[k], arg)
-        cts.run(again.tape)
-        carried = [_cotangent(cts, unit, body.args[1 + k]) for k in on]
-        builder.loc = op.location
-        builder.op(scf.YieldOp, [*carried, *(cts.accumulator(v) for v in captured)])
-
-        run_backward_loop(outer, backward, trips, [(results[k], inits[k]) for k in on], captured)
-
-    sweep.tape.append(reverse)
-
-
-def run_backward_loop(
-    outer: Cotangents, backward: Block, trips: Trips, carried: Sequence[tuple[SSAValue, SSAValue]], captured: Sequence[SSAValue]
-) -> None:
-    """`backward` once per trip: from the cotangents of the results in `carried` (result, initial value) to those of the initial values.
-
-    The cotangents of `captured` values are summed up on the way.
+    So the code cannot start before it is needed, nor be merged with the first run. Scalars and constants stay as they are.
     """
-    at = Indices(outer.builder)
-    starts = [*(outer.get_or_zeros(result) for result, _ in carried), *(outer.accumulator(v) for v in captured)]
-    bounds = [at.constant(0), trips.value, at.constant(1)]
-    loop = outer.builder.op(scf.ForOp, [*bounds, *starts], [v.type for v in starts], regions=[Region(backward)])
-    for v, ct in zip(captured, loop.results[len(carried) :]):
-        outer.set(v, ct)
-    for (_, init), ct in zip(carried, loop.results):
-        outer.add(init, ct)
-
-
-def _cotangent(cts: Cotangents, unit: Unit, argument: SSAValue) -> SSAValue:
-    """The cotangent of a carried value in its backward iteration; zeros for one that the body never reads."""
-    if not argument.uses:
-        return cts.t.zeros(argument.type)
-    return cts.get_or_zeros(unit.values[argument])
+    values = [v for v in read if isinstance(v.type, TensorType) and not (isinstance(v, OpResult) and not v.op.operands)]
+    seeds = [(r, ct) for r in results if (ct := outer.sum_so_far(r)) is not None]
+    if not values:
+        return {}
+    operands = [*values, *(ct for _, ct in seeds)]
+    held = outer.builder.op(nd.OptimizationBarrierOp, operands, [v.type for v in operands]).results
+    for (result, _), ct in zip(seeds, held[len(values) :]):
+        outer.set(result, ct)
+    return dict(zip(values, held))
 
 
 def run_branches_again_in_reverse(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:

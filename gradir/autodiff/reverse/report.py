@@ -116,6 +116,17 @@ class Ledger:
             for holder, record in zip(holders, records, strict=True):
                 self._held[holder] = replace(record, where=where + NESTED + record.where, again=again or record.again)
 
+    def moved(self, old: SSAValue, new: SSAValue) -> None:
+        """`new` is what `old` was."""
+        if old in self._held:
+            self._held[new] = self._held.pop(old)
+
+    def runs_again(self, block: Block) -> None:
+        """What is held in `block` lives in the backward part alone, where the block runs again."""
+        for holder, record in self._held.items():
+            if _outermost(block_of(holder)) is block:
+                self._held[holder] = replace(record, again=True)
+
     def records(self, holders: Iterable[SSAValue]) -> tuple[Residual, ...]:
         """The records of these holders, which must have been kept; nothing when the ledger is off."""
         return tuple(self._held[holder] for holder in holders) if self.on else ()

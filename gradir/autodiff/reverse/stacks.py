@@ -66,9 +66,10 @@ def shared_stack(sweep: Sweep, kind: TensorType, trips: Trips, init: SSAValue, c
     at = Indices(sweep.builder)
     if isinstance(trips.size, int):
         length, value = trips.size + 1, at.constant(trips.size + 1)
-    else:
-        value = at.add(trips.value, at.constant(1))
-        length = bind_size(sweep.unit, sweep.builder, value)
+    else:  # known as far out as the number of trips is
+        further_out = Indices(trips.builder)
+        value = further_out.add(trips.entries, further_out.constant(1))
+        length = bind_size(sweep.unit, trips.builder, value)
     stack = Stack(kind, length, value, carried)
     t = TensorBuilder(sweep.builder)
     stack.value = t.update_at(to_stackable(sweep.builder, init), empty_stack(sweep.builder, stack), at.constant(0))

@@ -47,6 +47,13 @@ class Unit:
             if a in self.activity:
                 self.active.add(b)
 
+    def same_activity(self, pairs: Iterable[tuple[SSAValue, SSAValue]]) -> None:
+        """New primal values are as active as those that they stand for."""
+        for old, new in pairs:
+            for marks in (self.activity.varied, self.activity.useful):
+                if old in marks:
+                    marks.add(new)
+
 
 class Sweep:
     """Copies ops into `block`; `tape` collects the reversals. `again`: the ops run a second time, so their effects are left out."""
@@ -72,7 +79,7 @@ class Sweep:
         raise AssertionError("a block without a terminator passed the verifier")
 
     def _op(self, op: Operation) -> None:
-        if self.again and _is_effect(op):
+        if self.again and is_effect(op):
             return
         on = any(r in self.unit.activity for r in op.results)
         structured = STRUCTURED.get(type(op))
@@ -166,7 +173,7 @@ def rule_of(op: Operation, request: str) -> VjpRule:
     return found
 
 
-def _is_effect(op: Operation) -> bool:
+def is_effect(op: Operation) -> bool:
     """Prints and assertions: what happens in program order and gives nothing."""
     return not op.results and not op.regions and Effects.ORDER in effects_of(op) and Effects.WRITE not in effects_of(op)
 
@@ -184,7 +191,7 @@ def clone(op: Operation, values: dict[SSAValue, SSAValue], *, effects: bool = Tr
             for a, b in zip(block.args, new.args):
                 values[a], b.name_hint = b, a.name_hint
             for inner in block.ops:
-                if effects or not _is_effect(inner):
+                if effects or not is_effect(inner):
                     new.add_op(clone(inner, values, effects=effects))
             blocks.append(new)
         regions.append(Region(blocks))

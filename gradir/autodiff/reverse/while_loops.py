@@ -7,7 +7,7 @@ backward   %sn, %S = scf.for %i = 0 to %n ..        the same trips, with a stack
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -69,12 +69,9 @@ def _as_counted_loop(again: Sweep, op: scf.WhileOp, trips: SSAValue) -> Block:
     Builder(body, op.location).op(scf.YieldOp, _inlined(unit, after, forwarded, body))
     at = Indices(again.builder)
     primal = Block()
-    results = (
-        Builder(primal, op.location)
-        .op(scf.ForOp, [at.constant(0), trips, at.constant(1), *op.operands], [a.type for a in before.args], regions=[Region(body)])
-        .results
-    )
-    _same_activity(unit, zip(before.args, results))
+    bounds, kinds = [at.constant(0), trips, at.constant(1)], [a.type for a in before.args]
+    results = Builder(primal, op.location).op(scf.ForOp, [*bounds, *op.operands], kinds, {}, [Region(body)], op.attributes).results
+    unit.same_activity(zip(before.args, results))
     Builder(primal, op.location).op(scf.YieldOp, _inlined(unit, before, results, primal))
     return primal
 
@@ -85,14 +82,6 @@ def _inlined(unit: Unit, source: Block, arguments: Sequence[SSAValue], into: Blo
     *ops, terminator = source.ops
     for op in ops:
         into.add_op(clone(op, values))
-    _same_activity(unit, values.items())
+    unit.same_activity(values.items())
     handed_on = terminator.operands[1:] if isinstance(terminator, scf.ConditionOp) else terminator.operands
     return [values.get(v, v) for v in handed_on]
-
-
-def _same_activity(unit: Unit, pairs: Iterable[tuple[SSAValue, SSAValue]]) -> None:
-    """New primal values are as active as those that they stand for."""
-    for old, new in pairs:
-        for marks in (unit.activity.varied, unit.activity.useful):
-            if old in marks:
-                marks.add(new)

@@ -21,6 +21,7 @@ from gradir.frontends.python.dims import Dim
 from gradir.frontends.python.elementwise import minimum
 from gradir.frontends.python.operands import as_array, astype
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.residuals import residual_choice
 from gradir.frontends.python.run_time_sizes import size_operands, size_value
 from gradir.frontends.python.shape import stack
 from gradir.frontends.python.sizes import size, whole
@@ -173,8 +174,13 @@ def _regions(
     return regions, kinds, wanted
 
 
-def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
-    """state = body(i, state) for i in lower .. upper-1; bounds may be known only at run time"""
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, residuals: str | None = None) -> Any:
+    """state = body(i, state) for i in lower .. upper-1; bounds may be known only at run time
+
+    `residuals`: what reverse mode keeps of it, "all", "none" (carried values only) or "sqrt" (those of every sqrt(N)-th iteration); what is
+    not kept runs again. By default as the derivative says.
+    """
+    attributes = residual_choice(residuals)
     function = STATE.function
     if function is None or function.recording:
         state = init
@@ -194,12 +200,16 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         outputs = _check("fori_loop", "the body", _arrays(body(_from_index(block.args[0]), state)), kinds, structure)
         current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
     builder.loc = at
-    new = builder.op(scf.ForOp, [*bounds, *start], kinds, regions=[Region(block)])
+    new = builder.op(scf.ForOp, [*bounds, *start], kinds, regions=[Region(block)], attributes=attributes)
     return unflatten(structure, _wrap(new.results))
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
-    """state = body_fun(state) while cond_fun(state)"""
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any, residuals: str | None = None) -> Any:
+    """state = body_fun(state) while cond_fun(state)
+
+    `residuals`: what reverse mode keeps while it runs the loop again, as for `fori_loop`.
+    """
+    attributes = residual_choice(residuals)
     function = STATE.function
     if function is None or function.recording:
         state = init
@@ -220,14 +230,23 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         outputs = _check("while_loop", "the body", _arrays(body_fun(unflatten(structure, _wrap(after.args)))), kinds, structure)
         current()[1].op(scf.YieldOp, [ssa(x) for x in outputs])
     builder.loc = at
-    new = builder.op(scf.WhileOp, start, kinds, regions=[Region(before), Region(after)])
+    new = builder.op(scf.WhileOp, start, kinds, regions=[Region(before), Region(after)], attributes=attributes)
     return unflatten(structure, _wrap(new.results))
 
 
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    residuals: str | None = None,
 ) -> tuple[Any, Any]:
-    """carry, y = f(carry, x) over the leading dimension of `xs`, with `reverse` from its end; returns the last carry and the stacked ys"""
+    """carry, y = f(carry, x) over the leading dimension of `xs`, with `reverse` from its end; returns the last carry and the stacked ys
+
+    `residuals`: what reverse mode keeps of it, as for `fori_loop`.
+    """
+    attributes = residual_choice(residuals)
     inputs, in_structure = _arrays(xs)
     sizes = {x.shape[0] if x.ndim else None for x in inputs}
     if None in sizes or len(sizes | ({length} if length is not None else set())) != 1:
@@ -245,7 +264,7 @@ def scan(
         leaves = [flatten(y)[0] for y in ys]
         structure = flatten(ys[0])[1] if ys else in_structure
         return carry, unflatten(structure, [stack([row[k] for row in leaves]) for k in range(len(leaves[0]))]) if ys else None
-    return _traced_scan(f, init, inputs, in_structure, trips, reverse)
+    return _traced_scan(f, init, inputs, in_structure, trips, reverse, attributes)
 
 
 def _is_pair(result: Any) -> bool:
@@ -253,7 +272,13 @@ def _is_pair(result: Any) -> bool:
 
 
 def _traced_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, inputs: list[Array], in_structure: Structure, trips: Any, reverse: bool
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    inputs: list[Array],
+    in_structure: Structure,
+    trips: Any,
+    reverse: bool,
+    attributes: Mapping[str, Attribute],
 ) -> tuple[Any, Any]:
     function, builder = current()
     carried, structure = _arrays(init)
@@ -286,6 +311,6 @@ def _traced_scan(
         inner.op(scf.YieldOp, [*(ssa(x) for x in outputs), *pushed])
     builder.loc = at
     empties = [builder(nd.EmptyOp, size_operands(nd.EmptyOp, kind), [kind]) for kind in stacked]
-    new = builder.op(scf.ForOp, [*bounds, *start, *empties], [*kinds, *stacked], regions=[Region(block)])
+    new = builder.op(scf.ForOp, [*bounds, *start, *empties], [*kinds, *stacked], regions=[Region(block)], attributes=attributes)
     results = _wrap(new.results)
     return unflatten(structure, results[: len(kinds)]), unflatten(y_structure, results[len(kinds) :])

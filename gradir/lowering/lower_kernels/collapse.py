@@ -8,23 +8,28 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import cache
-from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, NoneAttr, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from gradir.dialects.upstream import linalg, memref
+from gradir.lowering.bufferize.layouts import collapsed_type
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.tiles import Operand, uses
 
 
 @cache
-def _grouping(rank: int, first: int, last: int) -> Attribute:
-    groups = [*([k] for k in range(first)), list(range(first, last + 1)), *([k] for k in range(last + 1, rank))]
-    return ArrayAttr([ArrayAttr([IntegerAttr(k, i64) for k in group]) for group in groups])
+def _groups(rank: int, first: int) -> tuple[tuple[int, ...], ...]:
+    """All dimensions alone, but `first` and its successor."""
+    return (*((k,) for k in range(first)), (first, first + 1), *((k,) for k in range(first + 2, rank)))
+
+
+@cache
+def _grouping(rank: int, first: int) -> Attribute:
+    return ArrayAttr([ArrayAttr([IntegerAttr(k, i64) for k in group]) for group in _groups(rank, first)])
 
 
 def collapse(kernel: Kernel, space: Space, run: Sequence[int]) -> Space:
@@ -53,7 +58,7 @@ def _side_by_side(operand: Operand, first: int, inner: Index, inside: Set[SSAVal
         return True
     where = _position(operand.map, first)
     kind = cast("MemRefType[Any]", operand.memory.type)
-    if where is None or not isinstance(kind.layout, NoneAttr):
+    if where is None or collapsed_type(kind, _groups(len(kind.get_shape()), where)) is None:
         return False
     size = kind.get_shape()[where + 1] if operand.memory not in inside else None
     return size is None or size == (inner if isinstance(inner, int) else DYNAMIC_INDEX)
@@ -108,8 +113,7 @@ def _join(kernel: Kernel, space: Space, first: int) -> Space:
 
 def _view(b: LoopBuilder, memory: SSAValue, where: int) -> SSAValue:
     kind = cast("MemRefType[Any]", memory.type)
-    shape = kind.get_shape()
-    pair = shape[where : where + 2]
-    size = DYNAMIC_INDEX if DYNAMIC_INDEX in pair else prod(pair)
-    type_ = MemRefType(kind.element_type, [*shape[:where], size, *shape[where + 2 :]])
-    return b(memref.CollapseShapeOp, [memory], [type_], {"reassociation": _grouping(len(shape), where, where + 1)})
+    rank = len(kind.get_shape())
+    type_ = collapsed_type(kind, _groups(rank, where))
+    assert type_ is not None, "they are side by side"
+    return b(memref.CollapseShapeOp, [memory], [type_], {"reassociation": _grouping(rank, where)})
