@@ -17,19 +17,21 @@ from gradir.dialects import nd
 from gradir.dialects.upstream import arith, linalg, tensor as upstream_tensor
 from gradir.ir.builder import Builder
 
-FREE: tuple[type[Operation], ...] = (
-    nd.ConstantOp, nd.IotaOp, nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp, nd.IndexAtOp, nd.SymbolOp,
-    upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp,
-    arith.IndexCastOp, arith.CmpiOp, arith.SelectOp, arith.MaxSIOp, arith.CeilDivSIOp, arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp,
-    upstream_tensor.ExtractSliceOp, upstream_tensor.CastOp, upstream_tensor.DimOp, upstream_tensor.EmptyOp, linalg.FillOp,
-    upstream_tensor.CollapseShapeOp, upstream_tensor.ExpandShapeOp,
+FREE: frozenset[type[Operation]] = frozenset(
+    (
+        nd.ConstantOp, nd.IotaOp, nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp, nd.IndexAtOp, nd.SymbolOp,
+        upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp,
+        arith.IndexCastOp, arith.CmpiOp, arith.SelectOp, arith.MaxSIOp, arith.CeilDivSIOp, arith.DivSIOp, arith.RemSIOp,
+        arith.FloorDivSIOp, upstream_tensor.ExtractSliceOp, upstream_tensor.CastOp, upstream_tensor.DimOp, upstream_tensor.EmptyOp,
+        upstream_tensor.CollapseShapeOp, upstream_tensor.ExpandShapeOp, linalg.FillOp,
+    )
 )  # fmt: skip
 """Ops that cost nothing next to a load: views, constants and index arithmetic."""
 
-CHEAP: tuple[type[Operation], ...] = (
-    *FREE, nd.CompareOp, nd.NegOp, nd.AbsOp, nd.ConvertOp, nd.NotOp, nd.AndOp, nd.OrOp, nd.SelectOp,
-    arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.NegfOp, arith.CmpfOp, arith.ExtFOp, arith.TruncFOp, arith.OrIOp, arith.AndIOp,
-)  # fmt: skip
+CHEAP: frozenset[type[Operation]] = FREE | {
+    nd.CompareOp, nd.NegOp, nd.AbsOp, nd.ConvertOp, nd.NotOp, nd.AndOp, nd.OrOp, nd.SelectOp, arith.AddfOp, arith.SubfOp, arith.MulfOp,
+    arith.NegfOp, arith.CmpfOp, arith.ExtFOp, arith.TruncFOp, arith.OrIOp, arith.AndIOp,
+}  # fmt: skip
 """Ops worth redoing from values that are there anyway."""
 
 
@@ -60,11 +62,13 @@ def plan(forward: Block, backward: Block, available: Callable[[SSAValue], bool])
     return Residuals(list(must), sorted(redo, key=order.__getitem__))
 
 
-def why_kept(value: SSAValue, reader: str) -> str:
-    """The reason in the residual report; `reader` is the op whose derivative reads the value, if that is known."""
-    if not isinstance(value, OpResult):
+def why_kept(value: SSAValue, reader: str, reason: str = "") -> str:
+    """The reason in the residual report, where none is given; `reader` is the op whose derivative reads the value, if that is known."""
+    if reason:
+        pass
+    elif not isinstance(value, OpResult):
         reason = "enters the region"
-    elif isinstance(value.op, CHEAP):
+    elif type(value.op) in CHEAP:
         reason = "cheap, but what it is made of is not kept"
     else:
         reason = f"expensive: {value.op.name.removeprefix('nd.')}"
@@ -76,7 +80,7 @@ def _redoable(
     inside: set[SSAValue],
     available: Callable[[SSAValue], bool],
     saved: dict[SSAValue, None],
-    kinds: tuple[type[Operation], ...],
+    kinds: frozenset[type[Operation]],
 ) -> bool:
     """Whether `value` can be computed again from what the backward part has (`saved` but for `value` itself), with ops of `kinds` only."""
     stack = [value]
@@ -86,7 +90,7 @@ def _redoable(
         if v in seen or v not in inside or available(v) or (v in saved and v is not value):
             continue
         seen.add(v)
-        if len(seen) > 32 or not isinstance(v, OpResult) or not isinstance(v.op, kinds) or v.op.regions:
+        if len(seen) > 32 or not isinstance(v, OpResult) or type(v.op) not in kinds or v.op.regions:
             return False
         stack.extend(v.op.operands)
     return True
@@ -133,7 +137,5 @@ def redo(builder: Builder, ops: list[Operation], values: dict[SSAValue, SSAValue
 def substitute(block: Block, values: dict[SSAValue, SSAValue]) -> None:
     """Replace operands in `block` and everything nested in it."""
     for op in block.walk():
-        for k, v in enumerate(op.operands):
-            new = values.get(v)
-            if new is not None:
-                op.operands[k] = new
+        if any(v in values for v in op.operands):
+            op.operands = [values.get(v, v) for v in op.operands]
