@@ -120,6 +120,21 @@ def test_strided_inserts_and_reads() -> None:
     assert "strided<[6, 2], offset: 7>" in checked.body or "strided<[6, 2], offset: ?>" in checked.body
 
 
+def test_a_part_of_a_part_is_made_after_its_host_is_filled() -> None:
+    """The source of the inner insert is older than the fill of the outer one, which wiped it out."""
+    wide, middle = "tensor<5x6xf32>", "tensor<4x4xf32>"
+    body = f"""{call("%t", "scale", "%x")}%z = arith.constant 0.0 : f32
+%e = tensor.empty() : {wide}
+%f = linalg.fill ins(%z : f32) outs(%e : {wide}) -> {wide}
+%h = tensor.empty() : {middle}
+%g = linalg.fill ins(%z : f32) outs(%h : {middle}) -> {middle}
+%o = tensor.empty() : {CELL}
+%i = tensor.insert_slice %t into %o[0, 0] [3, 3] [1, 1] : {CELL} into {CELL}
+%m = tensor.insert_slice %i into %f[1, 1] [3, 3] [1, 1] : {CELL} into {wide}
+{call("%u", "mean", "%t", "%y")}return %m, %u, %g : {wide}, {CELL}, {middle}"""
+    program(body, f"({wide}, {CELL}, {middle})")
+
+
 def test_strides_make_variants_and_offsets_do_not() -> None:
     wide = "tensor<3x6xf32>"
     body = f"""{get("%a", "%s", "%c1")}{get("%b", "%s", "%c2")}{call("%t", "scale", "%a")}{call("%u", "scale", "%b")}{call("%v", "scale", "%x")}

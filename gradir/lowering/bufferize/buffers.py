@@ -77,6 +77,12 @@ class Buffer:
         """The parts that are needed somewhere in the interval."""
         return overlapping(self.parts, start, end, self.longest_part)
 
+    def extent(self) -> tuple[int, int]:
+        """From the first write to the last read of anything that lies here: a part may be made before its host has a content."""
+        starts = [self.segments[0].start, *(part.start for part in self.parts)]
+        ends = [self.segments[-1].end, *(part.end for part in self.parts)]
+        return min(starts), max(ends)
+
     def events(self) -> list[Operation]:
         """Ops at which the memory must exist."""
         found: list[Operation] = []

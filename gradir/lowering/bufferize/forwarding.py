@@ -52,7 +52,8 @@ class Forwarding:
         if not all(available(self._time, v, first) for v in (*scalars, *_sizes(host))):
             return False
         at = self._time.late(insert)
-        part = Part(inner.segments[0].start, max(at, inner.segments[-1].end), source, self._contents.slices[insert], result)
+        start, end = inner.extent()
+        part = Part(start, max(at, end), source, self._contents.slices[insert], result)
         if not self._untouched(insert, host, part, at):
             return False
         if any(s.end > at and s.content is not source for s in inner.segments) or not self._ownership.stays(host, part, at + 1, part.end):

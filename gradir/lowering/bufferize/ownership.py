@@ -161,6 +161,8 @@ class Ownership:
             end = max(s.end for s in segments)
             if content is not part.content or not self.stays(buffer.storage.host, part, part.end + 1, end):
                 return False
+            if isinstance(buffer.storage.host.storage, Slot) and end > part.end:  # what lies in a part of a part is not asked again
+                return False
         plan.append((content, reads, segments))
         return True
 
