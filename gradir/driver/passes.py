@@ -26,6 +26,10 @@ PASSES: dict[str, PassRow] = {
     "canonicalize": ("gradir.lowering.canonicalize:Canonicalize", "fold constants and apply the local identities of every op"),
     "cse": ("gradir.lowering.cse:Cse", "merge ops that compute the same value"),
     "dce": ("gradir.lowering.dce:Dce", "remove ops whose results nobody uses"),
+    "loop-invariant-code-motion": (
+        "gradir.lowering.loop_invariants:LoopInvariantCodeMotion",
+        "compute before a loop what is the same in all of its iterations",
+    ),
     "symbol-dce": ("gradir.lowering.symbol_dce:SymbolDce", "remove private functions that nobody calls"),
     "nd-simplify": ("gradir.lowering.nd_simplify:NdSimplify", "algebraic identities of the tensor level"),
     "count-flops": ("gradir.lowering.count_flops:CountFlops", "write on each function how many floating-point operations a run takes"),

@@ -44,6 +44,7 @@ BEFORE_AD: tuple[Step, ...] = (
     Step("tensor", "canonicalize", 1, 1, "before AD: less to differentiate"),
     Step("tensor", "nd-simplify", 1, 1, "before AD: less to differentiate"),
     Step("tensor", "cse", 1, 1, "before AD: one value, one cotangent"),
+    Step("tensor", "loop-invariant-code-motion", 1, 1, "before AD: what moves out of a loop is not saved per iteration"),
     Step("tensor", "differentiate", 1, 1, "rules see whole ops, so before anything is expanded or fused"),
 )
 """Run first when the module holds `ad` requests."""
@@ -59,6 +60,7 @@ ROAD: tuple[Step, ...] = (
     Step("tensor", "canonicalize", 1, 1, "after expansion: its constants and casts fold"),
     Step("tensor", "nd-simplify", 1, 1, "forward, backward and expansions meet: algebra across them"),
     Step("tensor", "cse", 1, 1, "forward and backward share work"),
+    Step("tensor", "loop-invariant-code-motion", 1, 1, "expansions and derivatives compute in loops what does not change there"),
     Step("tensor", "dce", 1, 1, "what only the unused results needed is not lowered"),
     Step("structured", "convert-nd-to-linalg", 1, 2, "every op becomes a loop nest, the form that fusion reasons about"),
     Step("structured", "normalize-nests", 2, 2, "nests that people wrote: several results, destinations that hold something"),
@@ -73,7 +75,7 @@ ROAD: tuple[Step, ...] = (
     Step("loops", "expand-math", 4, 4, "after vectorisation: polynomials on vectors and scalars alike"),
 )
 
-SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce", "sink-loops"})
+SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce", "loop-invariant-code-motion", "sink-loops"})
 """Passes of the road that only make a program better: `optimize=0` leaves them out."""
 
 MUST_PRECEDE: tuple[tuple[str, str, str], ...] = (
