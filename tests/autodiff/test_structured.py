@@ -1,0 +1,417 @@
+"""Derivatives of functions written at level 2: each program of `programs/structured`, conventions, and the level-1 equivalents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from gradir.autodiff.differentiate import Differentiate
+from gradir.dialects.types import shape_of, tensor
+from gradir.dialects.upstream import linalg, scf
+from gradir.driver.compile import compile_module
+from gradir.ir.passes import PassContext
+from gradir.ir.text import parse_module, print_module, verify_module
+from gradir.reference import run
+from tests.autodiff.gradients import Array, central_differences, cotangents, error, reverse, with_both_modes, with_vjp
+
+PROGRAMS = sorted((Path(__file__).parent / "programs" / "structured").glob("*.mlir"))
+NAMES = [path.stem for path in PROGRAMS]
+SECOND_ORDER = {"matmul", "product", "branch_in_body"}
+"""In the fixed sample; the others are `full`."""
+
+
+def function(text: str) -> FuncOp:
+    (f,) = [op for op in parse_module(text).body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "f"]
+    return f
+
+
+def arguments(text: str, seed: int = 0) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape_of(kind)) * 0.5 for kind in function(text).function_type.inputs.data]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def check_both_modes(text: str, inputs: list[Array], step: float = 1e-6) -> ModuleOp:
+    """Reverse mode against central differences, forward mode against reverse mode; the module with `@vjp` and `@jvp`."""
+    wrt = range(len(inputs))
+    cts = cotangents(text, inputs, 1)
+    module = with_both_modes(text, wrt)
+    gradients = run(module, "vjp", [*inputs, *cts])[len(cts) :]
+    for k in wrt:
+        assert error(np.asarray(gradients[k]), central_differences(text, inputs, cts, k, step)) < 1e-7
+    rng = np.random.default_rng(2)
+    tangents = [rng.standard_normal(x.shape) for x in inputs]
+    moved = run(module, "jvp", [*inputs, *tangents])[len(cts) :]
+    forwards = sum(float(np.sum(c * t)) for c, t in zip(cts, moved, strict=True))
+    backwards = sum(float(np.sum(g * t)) for g, t in zip(gradients, tangents, strict=True))
+    assert abs(forwards - backwards) <= 1e-10 * max(1.0, abs(backwards))
+    return module
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=NAMES)
+def test_slopes_of_programs(path: Path) -> None:
+    text = path.read_text()
+    check_both_modes(text, arguments(text))
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, marks=() if p.stem in SECOND_ORDER else pytest.mark.full) for p in PROGRAMS], ids=NAMES)
+def test_second_derivatives_of_programs(path: Path) -> None:
+    """The generated nests, read back from text, are differentiated in both modes."""
+    text = path.read_text()
+    inputs = arguments(text)
+    once = print_module(with_vjp(text, range(len(inputs)))).replace("@f", "@primal").replace("@vjp", "@f")
+    check_both_modes(once, [*inputs, *cotangents(text, inputs, 3)])
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, marks=() if p.stem in {"convolution", "recurrence"} else pytest.mark.full) for p in PROGRAMS], ids=NAMES
+)
+def test_compiled_derivatives_of_programs(path: Path) -> None:
+    text = path.read_text()
+    inputs = arguments(text)
+    module = with_both_modes(text, range(len(inputs)))
+    compiled = compile_module(module.clone(), cache=False)
+    calls = {"f": inputs, "vjp": [*inputs, *cotangents(text, inputs, 1)], "jvp": [*inputs, *(0.5 - x for x in inputs)]}
+    for name, given in calls.items():
+        for found, want in zip(compiled[name].flat(*given), run(module, name, given), strict=True):
+            assert error(np.asarray(found), np.asarray(want)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, marks=() if p.stem in {"softmax", "gather"} else pytest.mark.full) for p in PROGRAMS], ids=NAMES
+)
+@pytest.mark.parametrize("which", ["all", "first", "last"])
+def test_batches_of_programs(path: Path, which: str) -> None:
+    """`ad.batch` gives what one call for each element gives; its gradient is that of the calls."""
+    text = path.read_text()
+    kinds, outputs = function(text).function_type.inputs.data, function(text).function_type.outputs.data
+    on = [which == "all" or k == (0 if which == "first" else len(kinds) - 1) for k in range(len(kinds))]
+    wide = [tensor(k.element_type, (3, *shape_of(k))) if flag else k for k, flag in zip(kinds, on)]  # pyright: ignore[reportAttributeAccessIssue]
+    results = ", ".join(str(tensor(k.element_type, (3, *shape_of(k)))) for k in outputs)  # pyright: ignore[reportAttributeAccessIssue]
+    names = ", ".join(f"%a{k}" for k in range(len(kinds)))
+    signature = ", ".join(f"%a{k}: {kind}" for k, kind in enumerate(wide))
+    found = ", ".join(f"%r{k}" for k in range(len(outputs)))
+    over = ", ".join(str(k) for k, flag in enumerate(on) if flag)
+    request = f"{found} = ad.batch @one({names}) over [{over}] : ({', '.join(map(str, wide))}) -> ({results})"
+    batched = text.replace("@f", "@one") + f"func.func @f({signature}) -> ({results}) {{\n  {request}\n  return {found} : {results}\n}}\n"
+    module = parse_module(batched)
+    Differentiate().apply(module, PassContext())
+    verify_module(module)
+    rng = np.random.default_rng(4)
+    inputs = [rng.standard_normal(shape_of(kind)) * 0.5 for kind in wide]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    singles = [run(parse_module(text), "f", [x[n] if flag else x for x, flag in zip(inputs, on)]) for n in range(3)]
+    for k, many in enumerate(run(module, "f", inputs)):
+        assert error(np.asarray(many), np.stack([one[k] for one in singles])) < 1e-14
+
+
+# against level 1 -----------------------------------------------------------------------------------------------------
+
+ND = {
+    "matmul": """
+func.func @f(%x: tensor<3x4xf64>, %y: tensor<4x5xf64>, %z: tensor<3x5xf64>) -> tensor<3x5xf64> {
+  %0 = nd.dot_general %x, %y contract [1] x [0] : tensor<3x4xf64>, tensor<4x5xf64> -> tensor<3x5xf64>
+  %1 = nd.add %0, %z : tensor<3x5xf64>
+  return %1 : tensor<3x5xf64>
+}
+""",
+    "convolution": """
+func.func @f(%x: tensor<1x5x6x2xf64>, %k: tensor<3x2x2x3xf64>) -> tensor<1x2x4x3xf64> {
+  %0 = nd.conv_general %x, %k strides [2, 1] rhs_dilation [1, 2] : tensor<1x5x6x2xf64>, tensor<3x2x2x3xf64> -> tensor<1x2x4x3xf64>
+  return %0 : tensor<1x2x4x3xf64>
+}
+""",
+    "softmax": """
+func.func @f(%x: tensor<3x5xf64>) -> tensor<3x5xf64> {
+  %0 = nd.softmax %x dim 1 : tensor<3x5xf64>
+  return %0 : tensor<3x5xf64>
+}
+""",
+    "max_pooling": """
+func.func @f(%x: tensor<4x7xf64>) -> tensor<3x3xf64> {
+  %0 = nd.reduce_window max, %x window [2, 3] strides [1, 2] : tensor<4x7xf64> -> tensor<3x3xf64>
+  return %0 : tensor<3x3xf64>
+}
+""",
+    "product": """
+func.func @f(%x: tensor<3x4xf64>, %z: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = nd.reduce_prod %x dims [1] : tensor<3x4xf64> -> tensor<3xf64>
+  %1 = nd.mul %0, %z : tensor<3xf64>
+  return %1 : tensor<3xf64>
+}
+""",
+}
+
+
+@pytest.mark.parametrize("name", ND)
+def test_gradients_equal_those_of_level_1(name: str) -> None:
+    text = next(path for path in PROGRAMS if path.stem == name).read_text()
+    inputs = arguments(text)
+    cts = cotangents(text, inputs, 5)
+    wrt = range(len(inputs))
+    for found, want in zip(reverse(text, inputs, cts, wrt), reverse(ND[name], inputs, cts, wrt), strict=True):
+        assert error(np.asarray(found), np.asarray(want)) < 1e-13
+
+
+def test_levels_mix_in_one_function() -> None:
+    text = """
+#id = affine_map<(i) -> (i)>
+func.func @f(%x: tensor<4xf64>, %w: tensor<4xf64>) -> tensor<f64> {
+  %h = nd.tanh %x : tensor<4xf64>
+  %e = tensor.empty() : tensor<4xf64>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%h, %w : tensor<4xf64>, tensor<4xf64>)
+    outs(%e : tensor<4xf64>) {
+  ^bb0(%a: f64, %b: f64, %o: f64):
+    %p = arith.mulf %a, %b : f64
+    linalg.yield %p : f64
+  } -> tensor<4xf64>
+  %z = arith.addf %y, %h : tensor<4xf64>
+  %q = nd.mul %z, %y : tensor<4xf64>
+  %l = nd.reduce_sum %q dims [0] : tensor<4xf64> -> tensor<f64>
+  return %l : tensor<f64>
+}
+"""
+    inputs = arguments(text)
+    module = check_both_modes(text, inputs)
+    compiled = compile_module(module.clone(), cache=False)["vjp"]
+    given = [*inputs, np.ones(())]
+    for found, want in zip(compiled.flat(*given), run(module, "vjp", given), strict=True):
+        assert error(np.asarray(found), np.asarray(want)) < 1e-14
+
+
+# conventions ---------------------------------------------------------------------------------------------------------
+
+
+def reduction(op: str, start: str = "%z", element: str = "f64", n: int = 4) -> str:
+    return f"""
+#x = affine_map<(i) -> (i)>
+#r = affine_map<(i) -> ()>
+func.func @f(%x: tensor<{n}x{element}>, %z: tensor<{element}>) -> tensor<{element}> {{
+  %low = arith.constant 0xFFF0000000000000 : f64
+  %e = tensor.empty() : tensor<{element}>
+  %i = linalg.fill ins(%low : f64) outs(%e : tensor<{element}>) -> tensor<{element}>
+  %r = linalg.generic {{indexing_maps = [#x, #r], iterator_types = ["reduction"]}} ins(%x : tensor<{n}x{element}>)
+    outs({start} : tensor<{element}>) {{
+  ^bb0(%a: {element}, %acc: {element}):
+    %s = arith.{op} %acc, %a : {element}
+    linalg.yield %s : {element}
+  }} -> tensor<{element}>
+  return %r : tensor<{element}>
+}}
+"""
+
+
+def gradient(text: str, *inputs: Any) -> list[Array]:
+    """By all arguments, for cotangents of 1."""
+    given = [np.asarray(x, np.float64) for x in inputs]
+    results = run(parse_module(text), "f", given)
+    return [np.asarray(g) for g in reverse(text, given, [np.ones_like(np.asarray(r)) for r in results], range(len(given)))]
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "z", "dx", "dz"),
+    [
+        ("maximumf", [1, 3, 2, 3], 0, [0, 0.5, 0, 0.5], 0),
+        ("maximumf", [1, 3, 2, 3], 3, [0, 1 / 3, 0, 1 / 3], 1 / 3),
+        ("maximumf", [1, 3, 2, 3], 5, [0, 0, 0, 0], 1),
+        ("minimumf", [1, 3, 1, 3], 1, [1 / 3, 0, 1 / 3, 0], 1 / 3),
+        ("maximumf", [1, NAN, 2, 3], 0, [0, 1, 0, 0], 0),
+        ("maxnumf", [1, NAN, 2, 3], 0, [0, 0, 0, 1], 0),
+        ("maximumf", [-INF, -INF, -INF, -INF], -INF, [0.25] * 4, 0),
+        ("mulf", [2, 0, 3, 4], 1, [0, 24, 0, 0], 0),
+        ("mulf", [2, 0, 3, 0], 1, [0, 0, 0, 0], 0),
+    ],
+)
+def test_ties_and_zeros(op: str, x: list[float], z: float, dx: list[float], dz: float) -> None:
+    found = gradient(reduction(op), x, z)
+    np.testing.assert_allclose(found[0], dx)
+    np.testing.assert_allclose(found[1], dz)
+
+
+def test_the_identity_takes_no_share() -> None:
+    found = gradient(reduction("maximumf", "%i"), [2, 2, 1, 2], 0)
+    np.testing.assert_allclose(found[0], [1 / 3, 1 / 3, 0, 1 / 3])
+    np.testing.assert_allclose(found[1], 0)
+
+
+def test_forward_mode_has_the_same_weights_at_ties() -> None:
+    module = with_both_modes(reduction("maximumf"), [0, 1])
+    _, moved = run(module, "jvp", [np.array([1.0, 3, 2, 3]), np.array(3.0), np.array([1.0, 2, 3, 4]), np.array(6.0)])
+    np.testing.assert_allclose(np.asarray(moved), (2 + 4 + 6) / 3)
+
+
+def elementwise(body: str, inputs: int = 1, n: int = 2, element: str = "f64") -> str:
+    names = [f"%x{k}" for k in range(inputs)]
+    kind = f"tensor<{n}x{element}>"
+    return f"""
+#id = affine_map<(i) -> (i)>
+func.func @f({", ".join(f"{x}: {kind}" for x in names)}) -> {kind} {{
+  %e = tensor.empty() : {kind}
+  %r = linalg.generic {{indexing_maps = [{", ".join(["#id"] * (inputs + 1))}], iterator_types = ["parallel"]}}
+    ins({", ".join(names)} : {", ".join([kind] * inputs)}) outs(%e : {kind}) {{
+  ^bb0({", ".join(f"%a{k}: {element}" for k in range(inputs))}, %o: {element}):
+{body}
+    linalg.yield %y : {element}
+  }} -> {kind}
+  return %r : {kind}
+}}
+"""
+
+
+WHERE = """
+    %one = arith.constant 1.0 : f64
+    %test = arith.cmpf olt, %a0, %one : f64
+    %root = math.sqrt %a0 : f64
+    %y = arith.select %test, %a0, %root : f64
+"""
+SQUARE = """
+    %one = arith.constant 1.0 : f64
+    %root = math.sqrt %a0 : f64
+    %d = arith.subf %root, %one : f64
+    %y = arith.mulf %d, %d : f64
+"""
+
+
+def test_the_branch_not_taken_does_not_poison() -> None:
+    np.testing.assert_array_equal(gradient(elementwise(WHERE), [0.0, -1.0])[0], [1, 1])
+    np.testing.assert_array_equal(gradient(elementwise(WHERE), [-4.0, 4.0])[0], [1, 0.25])
+
+
+def test_strong_zero_does_not_break_second_order() -> None:
+    """The Hessian of (sqrt(x) - 1)^2 at 1 is 1/2, though the first derivative is 0 there."""
+    once = print_module(with_vjp(elementwise(SQUARE), [0])).replace("@f", "@primal").replace("@vjp", "@f")
+    for text in (once, print_module(parse_module(once))):
+        found = reverse(text, [np.ones(2), np.ones(2)], [np.zeros(2), np.ones(2)], [0])
+        np.testing.assert_allclose(np.asarray(found[0]), [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("body", "points"),
+    [
+        (f"    %y = math.{name} %a0 : f64\n", points)
+        for name, points in [
+            *((n, [0.3, -0.8]) for n in ("absf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh")),
+            *((n, [0.3, 1.7]) for n in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc")),
+            ("acosh", [1.3, 2.5]),
+            *((n, [0.3, -1.7]) for n in ("floor", "ceil", "round", "roundeven", "trunc")),
+        ]
+    ],
+    ids=lambda value: value.split()[2] if isinstance(value, str) else "",
+)
+def test_scalar_functions(body: str, points: list[float]) -> None:
+    check_both_modes(elementwise(body), [np.array(points)])
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "arith.addf %a0, %a1",
+        "arith.subf %a0, %a1",
+        "arith.mulf %a0, %a1",
+        "arith.divf %a0, %a1",
+        "arith.remf %a0, %a1",
+        "arith.maximumf %a0, %a1",
+        "arith.minimumf %a0, %a1",
+        "arith.maxnumf %a0, %a1",
+        "arith.minnumf %a0, %a1",
+        "math.atan2 %a0, %a1",
+        "math.powf %a1, %a0",
+        "math.copysign %a0, %a1",
+        "math.fma %a0, %a1, %a1",
+        "math.clampf %a0 to [%a1, %a1]",
+    ],
+)
+def test_scalar_functions_of_two(op: str) -> None:
+    check_both_modes(elementwise(f"    %y = {op} : f64\n", 2), [np.array([-0.7, 2.3]), np.array([0.4, 1.1])])
+
+
+def test_whole_powers_and_casts() -> None:
+    body = """
+    %n = arith.constant 3 : i32
+    %p = math.fpowi %a0, %n : f64, i32
+    %t = arith.truncf %p : f64 to f32
+    %w = arith.extf %t : f32 to f64
+    %y = arith.mulf %w, %p : f64
+"""
+    found = gradient(elementwise(body), [0.5, -2.0])[0]
+    np.testing.assert_allclose(found, 6 * np.array([0.5, -2.0]) ** 5, rtol=1e-6)
+
+
+# sums in f32 ---------------------------------------------------------------------------------------------------------
+
+
+def test_cotangents_of_bf16_are_summed_in_f32() -> None:
+    """One bf16 value read 512 times, each time with a cotangent of 1: 512, where bf16 would stay at 256."""
+    text = """
+#s = affine_map<(i) -> (0)>
+#id = affine_map<(i) -> (i)>
+func.func @f(%x: tensor<1xbf16>) -> tensor<512xbf16> {
+  %e = tensor.empty() : tensor<512xbf16>
+  %r = linalg.generic {indexing_maps = [#s, #id], iterator_types = ["parallel"]} ins(%x : tensor<1xbf16>) outs(%e : tensor<512xbf16>) {
+  ^bb0(%a: bf16, %o: bf16):
+    linalg.yield %a : bf16
+  } -> tensor<512xbf16>
+  return %r : tensor<512xbf16>
+}
+"""
+    import ml_dtypes
+
+    one, many = np.ones(1, ml_dtypes.bfloat16), np.ones(512, ml_dtypes.bfloat16)
+    assert np.asarray(reverse(text, [one], [many], [0])[0]).astype(np.float64) == 512
+
+
+# structure -----------------------------------------------------------------------------------------------------------
+
+
+def backward(name: str) -> FuncOp:
+    text = next(path for path in PROGRAMS if path.stem == name).read_text()
+    module = with_vjp(text, range(len(function(text).function_type.inputs.data)))
+    (found,) = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith("f.vjp")]
+    return found
+
+
+def test_the_derivative_of_a_contraction_is_two() -> None:
+    """No loops, no selects: both are what a matrix product is made of."""
+    nests = [op for op in backward("matmul").walk() if isinstance(op, linalg.GenericOp)]
+    assert [[op.name for op in nest.body.block.ops] for nest in nests] == [["arith.mulf", "arith.addf", "linalg.yield"]] * 3
+
+
+def test_overlapping_windows_are_loops_over_the_window_alone() -> None:
+    """3 x 2 trips around a nest over images, positions and channels."""
+    loops = [op for op in backward("convolution").walk() if isinstance(op, scf.ForOp)]
+    assert len(loops) == 2
+    assert sum(isinstance(op, linalg.GenericOp) for op in loops[0].walk()) == 1
+
+
+def test_dynamic_sizes() -> None:
+    text = """
+#x = affine_map<(i, k) -> (i + k)>
+#k = affine_map<(i, k) -> (k)>
+#y = affine_map<(i, k) -> (i)>
+func.func @f(%x: tensor<?xf64, ["n+2"]>, %k: tensor<3xf64>, %z: tensor<?xf64, ["n"]>) -> tensor<?xf64, ["n"]> {
+  %r = linalg.generic {indexing_maps = [#x, #k, #y], iterator_types = ["parallel", "reduction"]}
+    ins(%x, %k : tensor<?xf64, ["n+2"]>, tensor<3xf64>) outs(%z : tensor<?xf64, ["n"]>) {
+  ^bb0(%c: f64, %w: f64, %acc: f64):
+    %e = math.exp %c : f64
+    %p = arith.mulf %e, %w : f64
+    %s = arith.addf %acc, %p : f64
+    linalg.yield %s : f64
+  } -> tensor<?xf64, ["n"]>
+  return %r : tensor<?xf64, ["n"]>
+}
+"""
+    for n in (1, 5):
+        rng = np.random.default_rng(n)
+        inputs = [rng.standard_normal(k) for k in (n + 2, 3, n)]
+        module = check_both_modes(text, inputs)
+    compiled = compile_module(module.clone(), cache=False)["vjp"]
+    for n in (1, 6):
+        given = [np.ones(n + 2), np.arange(3.0), np.ones(n), np.ones(n)]
+        for found, want in zip(compiled.flat(*given), run(module, "vjp", given), strict=True):
+            assert error(np.asarray(found), np.asarray(want)) < 1e-14
