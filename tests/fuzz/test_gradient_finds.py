@@ -49,7 +49,36 @@ func.func @main(%x: tensor<f64>) -> tensor<f64> {
 """
 """The first derivative binds the length of a stack inside of a region; the second one has to know that it does."""
 
-PROGRAMS = {"size only in the backward half": SIZE_ONLY_IN_THE_BACKWARD_HALF, "lengths of a derivative": LENGTHS_OF_A_DERIVATIVE}
+LENGTH_OF_A_BRANCH = """
+func.func @main(%x: tensor<f64>, %k: tensor<i64>, %n: tensor<i64>) -> tensor<f64> {
+  %0 = tensor.extract %k[] : tensor<i64>
+  %at = arith.index_cast %0 : i64 to index
+  %1 = tensor.extract %n[] : tensor<i64>
+  %end = arith.index_cast %1 : i64 to index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.index_switch %at -> tensor<f64>
+  case 1 {
+    %2 = scf.for %i = %c0 to %end step %c1 iter_args(%s = %x) -> (tensor<f64>) {
+      %3 = nd.sin %s : tensor<f64>
+      scf.yield %3 : tensor<f64>
+    }
+    scf.yield %2 : tensor<f64>
+  }
+  default {
+    %4 = nd.exp %x : tensor<f64>
+    scf.yield %4 : tensor<f64>
+  }
+  return %r : tensor<f64>
+}
+"""
+"""The stack leaves the switch, and the branch without a loop made an empty one first: its size is known in front of the switch."""
+
+PROGRAMS = {
+    "size only in the backward half": SIZE_ONLY_IN_THE_BACKWARD_HALF,
+    "lengths of a derivative": LENGTHS_OF_A_DERIVATIVE,
+    "length of a branch": LENGTH_OF_A_BRANCH,
+}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -108,6 +108,10 @@ class Sizes:
         if isinstance(owner, scf.WhileOp):
             condition = cast("Operation", owner.before_region.block.last_op)
             return self.size(condition.operands[1 + owner.results.index(value)], dim)
+        if isinstance(owner, scf.IfOp | scf.IndexSwitchOp):
+            stated = _stated_outside(owner, owner.results.index(value), dim)
+            if stated is not None:
+                return self.emitter.scalar(stated)
         raise error_at(
             owner,
             f"the size of dimension {dim} of {value.type} is not known before the op runs",
@@ -145,3 +149,33 @@ class Sizes:
         for d in group[1:]:
             total = self.emitter.builder(arith.MuliOp, [total, self.size(op.src, d)], [_INDEX])
         return total
+
+
+def _stated_outside(op: scf.IfOp | scf.IndexSwitchOp, index: int, dim: int) -> SSAValue | None:
+    """The size of result `index` of `op`, where some branch makes the result with a size that is known in front of `op`."""
+    for region in op.regions:
+        if region.first_block is None:
+            continue
+        found = _stated(cast("Operation", region.block.last_op).operands[index], dim)
+        if found is not None and not op.is_ancestor(found.owner):
+            return found
+    return None
+
+
+def _stated(value: SSAValue, dim: int) -> SSAValue | None:
+    """The operand of the op behind `value` that states its size, followed through ops that keep the size; None if none does."""
+    while True:
+        owner = value.owner
+        if isinstance(owner, tensor.EmptyOp):
+            shape = shape_of(value)
+            return owner.dynamic_sizes[sum(1 for n in shape[:dim] if not isinstance(n, int))] if not isinstance(shape[dim], int) else None
+        if isinstance(owner, tensor.InsertSliceOp | tensor.InsertOp):
+            value = owner.dest
+        elif isinstance(owner, LINALG):
+            value = cast("Any", owner).outputs[owner.results.index(value)]
+        elif isinstance(owner, func.CallOp):
+            value = owner.operands[len(owner.operands) - len(owner.results) + owner.results.index(value)]
+        elif isinstance(owner, scf.ForOp):
+            value = owner.iter_args[owner.results.index(value)]
+        else:
+            return None
