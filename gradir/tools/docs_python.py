@@ -31,6 +31,7 @@ SECTIONS = {
     "custom_rules": "Derivatives of your own",
     "gradient_checks": "Check derivatives",
     "batching": "Batch",
+    "jacobians": "Jacobians",
     "control": "Control flow",
     "eager": "Debug",
     "effects": "Effects",

@@ -155,7 +155,7 @@ def test_a_violation_in_the_input_and_a_lost_check_are_errors() -> None:
     checker.start(module)
     broken = module.clone()
     Careless().apply(broken, PassContext())
-    with pytest.raises(GradirError, match="AD015.* the input: ad.grad @f"):
+    with pytest.raises(GradirError, match=r"AD015.* the input: ad\.grad @f"):
         SemanticsChecker(samples=1).start(broken)
     drop_checks(module)
     error = checker.after("nothing", module)
