@@ -12,6 +12,8 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from gradir.driver.residuals import ResidualReport
+
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 pre { background: #f6f6f4; padding: .8rem; overflow: auto; max-height: 34rem; font-size: 12px; line-height: 1.35 }
@@ -55,14 +57,28 @@ def confusion(path: Path, tables: Mapping[str, np.ndarray]) -> None:
     plt.close(figure)
 
 
+def _residuals(kept: ResidualReport) -> list[str]:
+    """A table of what the backward part reads of the forward part, and the bytes of all."""
+    out: list[str] = []
+    for function in kept.functions:
+        summary = f"Residuals ({function.total(again=False)} bytes): what the backward part reads of the forward part, and why it is kept."
+        out.append(f"<details><summary>{html.escape(summary)}</summary><table><tr><th>value<th>bytes<th>type<th>op<th>where<th>why")
+        for r in function.residuals:
+            cells = (r.name, r.bytes, r.type, r.op, r.location, r.why)
+            out.append("<tr>" + "".join(f"<td>{html.escape(str(cell))}" for cell in cells))
+        out.append("</table></details>")
+    return out
+
+
 def page(
     path: Path,
     results: Mapping[str, object],
     stages: Mapping[str, float],
     levels: Mapping[str, Mapping[str, str]],
+    residuals: Mapping[str, ResidualReport],
     pictures: Sequence[Path],
 ) -> None:
-    """The page: figures, time per stage, and each model's step at each level."""
+    """The page: figures, time per stage, and each model's step at each level, with what its gradient keeps."""
     out = [f"<!doctype html><meta charset=utf-8><title>Digits, level by level</title><style>{STYLE}</style><h1>Digits, level by level</h1>"]
     out += ["<table>", *(f"<tr><td>{html.escape(k)}<td>{html.escape(str(v))}" for k, v in results.items()), "</table>"]
     out += [f'<p><img src="{p.name}" alt="{p.stem}">' for p in pictures]
@@ -75,4 +91,5 @@ def page(
             lines = text.count("\n") + 1
             summary = f"{level} ({lines} lines). {MEANING.get(level, '')}"
             out.append(f"<details><summary>{html.escape(summary)}</summary><pre>{html.escape(text)}</pre></details>")
+        out += _residuals(residuals[model])
     path.write_text("\n".join(out), encoding="utf-8")

@@ -25,6 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import gradir as gd
+from gradir.driver.residuals import ResidualReport
 
 BATCH = 64
 CONSOLE = Console()
@@ -160,11 +161,13 @@ def write_report(
     report.loss_curve(curve, {name: t.losses for name, t in trained.items()})
     report.confusion(table, {name: confusion(logits[name], digits.test_y) for name in trained})
     levels: dict[str, dict[str, str]] = {}
+    residuals: dict[str, ResidualReport] = {}
     for name, model in (("mlp", models.mlp), ("cnn", models.cnn)):
         state = models.adam_state(trained[name].params)
         step = models.training_step(model, 0.003, 1000)
-        levels[name] = gd.compile(step, state, digits.train_x[:BATCH], digits.train_y[:BATCH], threads=1, keep_ir=True).report.ir
-    report.page(out / "report.html", results, stages, levels, [curve, table])
+        found = gd.compile(step, state, digits.train_x[:BATCH], digits.train_y[:BATCH], threads=1, keep_ir=True).report
+        levels[name], residuals[name] = found.ir, found.residuals
+    report.page(out / "report.html", results, stages, levels, residuals, [curve, table])
 
 
 def show(results: dict[str, Any], stages: dict[str, float]) -> None:

@@ -51,5 +51,8 @@ class CompileReport:
         lines = [f"{name:<24}{seconds * 1e3:9.2f} ms" for name, seconds in self.stages.items()]
         lines.append(f"{'total':<24}{self.seconds * 1e3:9.2f} ms")
         lines.append(f"program cache: {self.program_cache}; kernels: {self.kernels}, of them cached: {self.kernels_cached}")
+        lines += [
+            f"residuals of @{f.function}: {f.total(again=False)} bytes in {len(f.residuals)} values" for f in self.residuals.functions
+        ]
         lines += [f"arena of @{name}: {size} bytes" for name, size in self.arena_bytes.items()]
         return "\n".join(lines)

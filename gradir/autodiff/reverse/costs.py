@@ -19,13 +19,16 @@ from gradir.dialects.types import element_of, numpy_dtype, shape_of
 NOMINAL_SIZE = 64
 """What a run-time size counts as."""
 
+SLOW = 1 / 2
+"""The share of a transcendental function."""
+
 VIEWS: frozenset[type[Operation]] = frozenset({nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp})
 """Another order of elements that are there."""
 
 _FREE: frozenset[type[Operation]] = VIEWS | {nd.ConstantOp, nd.IotaOp, nd.SymbolOp}
 _SLOW: dict[type[Operation], float] = {
     **dict.fromkeys((nd.DivOp, nd.SqrtOp, nd.RsqrtOp), 1 / 8),
-    **dict.fromkeys((nd.ExpOp, nd.Expm1Op, nd.LogOp, nd.Log1pOp, nd.TanhOp, nd.LogisticOp, nd.ErfOp, nd.SinOp, nd.CosOp), 1 / 2),
+    **dict.fromkeys((nd.ExpOp, nd.Expm1Op, nd.LogOp, nd.Log1pOp, nd.TanhOp, nd.LogisticOp, nd.ErfOp, nd.SinOp, nd.CosOp), SLOW),
 }
 _FAST: frozenset[type[Operation]] = frozenset(
     {

@@ -175,8 +175,8 @@ class Program:
         outputs = [*(results if keep_results else []), *gradients]
         cts.builder.op(func.ReturnOp, outputs)
         line = StraightLine(block, backward, given_or_one, outputs)
-        for value in line.kept:
-            self._note(primal, value, backward)
+        for value, reason in line.kept.items():
+            self._note(primal, value, backward, reason)
         fence(line)
         move_to_end(backward, block)
         return block, outputs
@@ -248,10 +248,10 @@ class Program:
             last = new_fn
         return Pair(made[0], made[1], kinds_saved, records)
 
-    def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block) -> None:
+    def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block, reason: str = "") -> None:
         """Record a value of a whole function that its backward part reads."""
         where = f"@{primal.sym_name.data}"
-        self.ledger.keep(value, value, where=where, why=why_kept(value, self.ledger.reader(value, backward)))
+        self.ledger.keep(value, value, where=where, why=why_kept(value, self.ledger.reader(value, backward), reason))
 
 
 def _hand_over_sizes(forward: Builder, backward: Block, at: int) -> list[SSAValue]:

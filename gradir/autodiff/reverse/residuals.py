@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_in_block
+from gradir.autodiff.reverse.costs import SLOW, share_of
 from gradir.dialects import nd
 from gradir.dialects.upstream import arith, linalg, tensor as upstream_tensor
 from gradir.ir.builder import Builder
@@ -68,7 +69,7 @@ def why_kept(value: SSAValue, reader: str, reason: str = "") -> str:
         pass
     elif not isinstance(value, OpResult):
         reason = "enters the region"
-    elif type(value.op) in CHEAP:
+    elif type(value.op) in CHEAP or (share_of(value.op) or SLOW) < SLOW:
         reason = "cheap, but what it is made of is not kept"
     else:
         reason = f"expensive: {value.op.name.removeprefix('nd.')}"

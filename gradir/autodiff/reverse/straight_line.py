@@ -29,6 +29,7 @@ LARGE = 1 << 14
 """Bytes from which on a value is worth the trouble: half of a first-level cache."""
 LONGEST = 16
 """Ops that may be redone for one value."""
+WITHOUT_KERNEL = "read where forward and backward may be one kernel"
 _SEPARATE = ("contraction", "convolution", "linalg", "fourier", "library")
 SEPARATE: tuple[type[Operation], ...] = (
     *(kind for family in _SEPARATE for kind in nd.FAMILIES[family]),
@@ -52,45 +53,47 @@ class StraightLine:
                 self.late.update(op.results)
         self.anchors = dict(self._anchors())
         """Backward ops behind a separate one, each with the cotangent that entered the last of these."""
-        self.kept: dict[SSAValue, None] = {}
-        """Forward values that the backward part reads from memory, in program order."""
+        self.kept: dict[SSAValue, str] = {}
+        """Forward values that the backward part reads, in program order, and why; empty where redoing costs more."""
         self.redone: set[SSAValue] = set()
         """Those that it computes again instead."""
         self._select()
 
     def _select(self) -> None:
-        needed, whole = self._needed()
+        needed = self._needed()
         for op in self.forward.ops:
             for value in op.results:
                 if value not in needed or value in self.returned or not isinstance(value.type, TensorType):
                     continue
-                chain = None if value in whole or weight(value.type) < LARGE else self._chain(value)
+                reason = needed[value] or ("small" if weight(value.type) < LARGE else "")
+                chain = None if reason else self._chain(value)
                 if chain is None:
-                    self.kept[value] = None
+                    self.kept[value] = "" if reason == WITHOUT_KERNEL else reason
                     continue
                 self.redone.add(value)
-                self.kept.update(dict.fromkeys(leaf for leaf in self._leaves(chain) if leaf not in self.returned))
+                for leaf in self._leaves(chain):
+                    if leaf not in self.returned:
+                        self.kept.setdefault(leaf, "small")
 
-    def _needed(self) -> tuple[set[SSAValue], set[SSAValue]]:
-        """The forward values behind what the backward part reads, and those of them that it reads as they are.
+    def _needed(self) -> dict[SSAValue, str]:
+        """The forward values behind what the backward part reads, each with a reason to keep it whatever it costs to redo, or "".
 
-        The latter feed, through views, an op that is not elementwise, or are read before the first separate op.
+        Such feed, through views, an op that is not elementwise, or are read before the first separate op.
         """
-        needed: set[SSAValue] = set()
-        whole: set[SSAValue] = set()
-        shown_whole: set[SSAValue] = set()
+        needed: dict[SSAValue, str] = {}
+        shown: dict[SSAValue, str] = {}
         for op in reversed(self.backward.ops):
-            as_it_is = share_of(op) is None or op not in self.anchors
-            as_it_is = as_it_is or (type(op) in VIEWS and op.results[0] in shown_whole)
+            reason = shown.get(op.results[0], "") if type(op) in VIEWS else ""
+            if share_of(op) is None:
+                reason = f"{op.name.removeprefix('nd.')} reads it from memory"
+            elif op not in self.anchors:
+                reason = _stronger(reason, WITHOUT_KERNEL)
             for value in reads(op):
-                if as_it_is:
-                    shown_whole.add(value)
                 base = base_of(value)
+                shown[value] = _stronger(shown.get(value, ""), reason)
                 if base in self.inside and not is_constant(base):
-                    needed.add(base)
-                    if as_it_is:
-                        whole.add(base)
-        return needed, whole
+                    needed[base] = _stronger(needed.get(base, ""), reason)
+        return needed
 
     def _anchors(self) -> Iterator[tuple[Operation, SSAValue]]:
         """Each backward op behind a separate one, with the cotangent that entered that one."""
@@ -131,6 +134,11 @@ class StraightLine:
         if value not in self.inside or value in self.kept or value in self.returned:
             return True
         return weight(value.type) < LARGE and not is_constant(base_of(value))
+
+
+def _stronger(a: str, b: str) -> str:
+    """The reason that counts of two: to be read from memory, to be read early, none."""
+    return (b or a) if a in ("", WITHOUT_KERNEL) else a
 
 
 def reads(op: Operation) -> list[SSAValue]:
