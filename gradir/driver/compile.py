@@ -17,6 +17,7 @@ from gradir.dialects.target.implementations import calls_libraries, library_vers
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import collector_paused, read, run_passes
+from gradir.driver.memory import MemoryReport, memory_of
 from gradir.driver.pipelines import ROAD, OptionValue, Request
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
@@ -82,6 +83,13 @@ def compile_module(
             store.store_program(key, manifest, objects)
     with report.stage("load"):
         return Module(manifest, objects)
+
+
+def memory_report(module: ModuleOp, *, target: str = "host", threads: int | None = None, optimize: int = 2) -> MemoryReport:
+    """Where every buffer of the program lies and how long it lives, when it is compiled with these options; nothing is compiled."""
+    report = CompileReport(keep_ir=True)
+    _road(module.clone(), _Options(target, threads, optimize), report, stages=("tensor", "structured", "buffers"))
+    return report.memory
 
 
 OPTIMIZE = (0, 1, 2)
@@ -195,6 +203,8 @@ def _road(module: ModuleOp, options: _Options, report: CompileReport, stages: Se
     wanted = {step.pass_name for step in ROAD if step.stage in stages} | {"differentiate"}
 
     def after(name: str, op: ModuleOp) -> None:
+        if report.keep_ir and name == "bufferize":
+            report.memory = memory_of(op)
         if report.keep_ir and name in _SNAPSHOTS:
             report.ir[_SNAPSHOTS[name]] = print_module(op)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gradir.autodiff.reverse.report import ResidualReport
+from gradir.driver.memory import MemoryReport
 
 CacheUse = Literal["off", "miss", "hit"]
 
@@ -29,6 +30,8 @@ class CompileReport:
     arena_bytes: dict[str, int] = field(default_factory=dict[str, int])
     object_bytes: int = 0
     ir: dict[str, str] = field(default_factory=dict[str, str])
+    memory: MemoryReport = field(default_factory=MemoryReport)
+    """Where every buffer lies and how long it lives; filled with `keep_ir`, `Compiled.memory_report()` has it at any time."""
     residuals: ResidualReport = field(default_factory=ResidualReport)
     """What derivatives keep for their backward parts; filled with `keep_ir`, `Compiled.residual_report()` has it at any time."""
 

@@ -17,7 +17,8 @@ from xdsl.dialects.func import FuncOp
 from gradir.dialects.size_limits import LIMITS
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.check_nan import Watch, compile_checked
-from gradir.driver.compile import compile_module
+from gradir.driver.compile import compile_module, memory_report
+from gradir.driver.memory import MemoryReport
 from gradir.driver.report import CompileReport
 from gradir.driver.residuals import ResidualReport, residual_report
 from gradir.errors import GradirError
@@ -59,6 +60,7 @@ class Compiled:
     inputs: Structure
     outputs: Structure
     watch: Watch | None = field(default=None, repr=False)
+    options: Options = field(default_factory=Options, repr=False)
 
     def run(self, *leaves: Any) -> tuple[Any, ...]:
         """Flat arguments to flat results."""
@@ -99,6 +101,11 @@ class Compiled:
     def residual_report(self) -> ResidualReport:
         """What each derivative in the program keeps for its backward part: values, bytes, where and why. `print` shows a table."""
         return residual_report(self.level1)
+
+    def memory_report(self) -> MemoryReport:
+        """Where every buffer of the program lies in the arena, for how long, and what made it. `print` shows a table with a timeline."""
+        options = self.options
+        return memory_report(self.level1, target=options.target, threads=options.threads or None, optimize=options.optimize)
 
 
 class Jitted:
@@ -213,7 +220,7 @@ class Jitted:
         if options.check_nan:
             trees = {name: (str(inputs), str(outputs))}
             checked, watch = compile_checked(module, target=options.target, threads=options.threads or None, trees=trees)
-            return Compiled(name, module, checked, report, inputs, outputs, watch)
+            return Compiled(name, module, checked, report, inputs, outputs, watch, options)
         compiled = compile_module(
             module,
             target=options.target,
@@ -223,7 +230,7 @@ class Jitted:
             trees={name: (str(inputs), str(outputs))},
             report=report,
         )
-        return Compiled(name, module, compiled, report, inputs, outputs)
+        return Compiled(name, module, compiled, report, inputs, outputs, options=options)
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Inside a trace: one private function per kind of arguments, called as often as needed."""
