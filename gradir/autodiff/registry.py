@@ -49,6 +49,7 @@ _FAMILIES = (
     "effects",
     "random",
     "linalg",
+    "orthogonal",
     "fourier",
     "library",
 )

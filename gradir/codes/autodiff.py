@@ -55,9 +55,8 @@ AUTODIFF: dict[str, Code] = {
     ),
     "AD010": autodiff(
         "factorisation without a derivative rule",
-        meaning="There is no derivative for the eigenvectors, singular vectors and QR factors of complex matrices, and none for the full "
-        "factors of a matrix that is not square, whose last columns are any.",
-        cause="full factors where reduced ones do, or complex matrices.",
+        meaning="There is no derivative for the full factors of a matrix that is not square: their last columns are any.",
+        cause="full factors where reduced ones do.",
         next_step="ask for reduced factors (`full_matrices=False`), factor the transpose, or cut the path with `ad.stop_gradient`.",
     ),
     "AD011": autodiff(

@@ -31,7 +31,6 @@ WITHOUT_DERIVATIVE = {
     (nd.SelectAndScatterOp, "bf16 many"),  # max pooling has one for windows of at most 256 positions
     (nd.QrOp, "f32 full"),
     (nd.SvdOp, "f32 full"),
-    *((op, "complex64") for op in (nd.QrOp, nd.EighOp, nd.SvdOp)),
 }
 
 

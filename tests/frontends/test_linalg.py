@@ -148,9 +148,6 @@ def test_factorisations_without_a_derivative() -> None:
 
     assert "reduced" in failing(lambda x: gd.sum(linalg.qr(x, "complete")[0]), B).expected
     assert "square" in failing(lambda x: gd.sum(linalg.svd(x)[0]), B).expected
-    assert "real" in failing(lambda z: gd.sum(gd.real(linalg.eigh(gd.complex(z, z))[1])), A).expected
-    assert "real" in failing(lambda z: gd.sum(gd.real(linalg.svd(gd.complex(z, z))[0])), A).expected
-    assert "real" in failing(lambda z: gd.sum(gd.real(linalg.qr(gd.complex(z, z))[0])), A).expected
 
 
 @needs_jax

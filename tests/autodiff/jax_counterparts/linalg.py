@@ -60,20 +60,22 @@ def qr(run: Any, op: Any, a: Any) -> tuple[Any, ...]:
     return tuple(jnp.linalg.qr(a, mode="complete" if op.flag("full") else "reduced"))
 
 
-def _phases(found: Any, ours: Any) -> Any:
-    """Of each column, what turns it to ours: eigenvectors and singular vectors are right with any sign or phase."""
-    turn = lax.stop_gradient(jnp.sum(jnp.conj(found) * ours, axis=-2, keepdims=True))
-    return turn / jnp.abs(turn)
+def _phases(vectors: Any) -> Any:
+    """What makes the first component of each column positive that has at least half the largest magnitude; any sign or phase would do."""
+    size = lax.stop_gradient(jnp.abs(vectors))
+    first = jnp.argmax(size >= 0.5 * jnp.max(size, axis=-2, keepdims=True), axis=-2, keepdims=True)
+    component = jnp.take_along_axis(vectors, first, axis=-2)
+    return jnp.conj(component) / jnp.abs(component)
 
 
 @counterpart("eigh")
 def eigh(run: Any, op: Any, a: Any) -> tuple[Any, ...]:
     values, vectors = jnp.linalg.eigh(_hermitian(a, op.flag("lower")))
-    return values, vectors * _phases(vectors, run.returned.get(op.vectors, vectors))
+    return values, vectors * _phases(vectors)
 
 
 @counterpart("svd")
 def svd(run: Any, op: Any, a: Any) -> tuple[Any, ...]:
     u, s, vh = jnp.linalg.svd(a, full_matrices=op.flag("full"))
-    turn = _phases(u, run.returned.get(op.u, u))
+    turn = _phases(u)
     return u * turn, s, vh * jnp.swapaxes(jnp.conj(turn), -1, -2)

@@ -63,11 +63,9 @@ def plain(table: dict[str, Callable[..., Any]]) -> None:
 class Run:
     """One call of a program: the values so far, and what its named sizes are."""
 
-    def __init__(self, sizes: dict[str, int] | None = None, returned: dict[SSAValue, Any] | None = None) -> None:
+    def __init__(self, sizes: dict[str, int] | None = None) -> None:
         self.values: dict[SSAValue, Any] = {}
         self.sizes: dict[str, int] = {} if sizes is None else sizes
-        self.returned: dict[SSAValue, Any] = {} if returned is None else returned
-        """What we say that the function returns: tells which of several right answers is meant (the signs of eigenvectors)."""
 
     def shape(self, of: Attribute | SSAValue) -> tuple[int, ...]:
         """The shape as numbers."""
@@ -97,16 +95,12 @@ class Run:
         return lambda *arguments: Run(self.sizes).block(block, arguments)
 
 
-def function_of(module: ModuleOp, values: Sequence[Any] = ()) -> Callable[..., tuple[Any, ...]]:
-    """`@f` of the module as a JAX function; `values` are our results."""
+def function_of(module: ModuleOp) -> Callable[..., tuple[Any, ...]]:
+    """`@f` of the module as a JAX function."""
     f = next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "f")
 
-    last = f.body.block.last_op
-    assert last is not None
-    returned = dict(zip(last.operands, values))
-
     def call(*arguments: Any) -> tuple[Any, ...]:
-        run = Run(returned=returned)
+        run = Run()
         run.learn(f.function_type.inputs.data, arguments)
         return run.block(f.body.block, arguments)
 

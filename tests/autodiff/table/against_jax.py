@@ -29,7 +29,7 @@ class JaxErrors:
 def against_jax(d: Derivatives, *, second: bool = True) -> JaxErrors:
     """One compiled JAX function gives all."""
     registry.load()
-    f, on, wrt = registry.function_of(parse_module(d.case.text), d.values), d.results_with_derivative(), d.case.wrt
+    f, on, wrt = registry.function_of(parse_module(d.case.text)), d.results_with_derivative(), d.case.wrt
 
     def of_wrt(*moving: Any) -> tuple[Any, ...]:
         arguments: list[Any] = list(d.inputs)

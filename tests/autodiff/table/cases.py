@@ -63,4 +63,46 @@ def _complex() -> list[Case]:
     return found
 
 
-CASES = sorted([*_samples(), *_complex()], key=lambda case: list(nd.FAMILIES).index(case.family))
+def _matrix(seed: int, *shape: int) -> Array:
+    return test_complex.numbers(seed, *shape) + np.eye(*shape[-2:])
+
+
+def _positive(*shape: int) -> Array:
+    """Hermitian, positive definite, eigenvalues well apart; the other triangle is noise."""
+    a = _matrix(5, *shape)
+    whole = a @ np.conj(np.swapaxes(a, -1, -2)) + np.diag(np.arange(shape[-1]) * 1.5 + 1.0)
+    return whole + np.triu(_matrix(6, *shape), 1)
+
+
+def _linalg() -> list[Case]:
+    """Factors of complex matrices; each op also with several results."""
+    found: list[Case] = []
+
+    def case(op: str, name: str, flags: str, inputs: Sequence[Array], results: Sequence[tuple[tuple[int, ...], str]]) -> None:
+        kinds = ", ".join(f"tensor<{'x'.join(map(str, (*shape, element)))}>" for shape, element in results)
+        types = [f"tensor<{'x'.join(map(str, (*x.shape, 'complex<f64>')))}>" for x in inputs]
+        names, count = [f"%x{k}" for k in range(len(inputs))], len(results)
+        text = f"func.func @f({', '.join(f'{n}: {kind}' for n, kind in zip(names, types))}) -> ({kinds}) {{\n"
+        bound, parts = ("%r", ["%r"]) if count == 1 else (f"%r:{count}", [f"%r#{k}" for k in range(count)])
+        text += f"{bound} = {op} {', '.join(names)}{flags} : {', '.join(types)} -> {kinds}\nreturn {', '.join(parts)} : {kinds}\n}}"
+        found.append(Case("linalg", op, f"complex {name}", text, lambda: list(inputs), tuple(range(len(inputs)))))
+
+    z, r = "complex<f64>", "f64"
+    for lower in (True, False):
+        flag, side = (" lower", "lower") if lower else ("", "upper batch")
+        a = _positive(3, 3) if lower else np.swapaxes(_positive(2, 3, 3), -1, -2).copy()
+        case("nd.cholesky", side, flag, [a], [(a.shape, z)])
+        case("nd.eigh", side, flag, [a], [(a.shape[:-1], r), (a.shape, z)])
+    for flags in (" left lower", " lower transpose", " left adjoint", " unit_diagonal adjoint"):
+        case("nd.triangular_solve", flags.strip(), flags, [_matrix(7, 3, 3), _matrix(8, 3, 3)], [((3, 3), z)])
+    for name, (m, n) in {"square": (3, 3), "tall": (4, 2), "wide": (2, 4)}.items():
+        k = min(m, n)
+        a = _matrix(9, m, n)
+        case("nd.qr", name, "", [a], [((m, k), z), ((k, n), z)])
+        case("nd.svd", name, "", [a], [((m, k), z), ((k,), r), ((k, n), z)])
+    case("nd.lu", "square", "", [_matrix(11, 3, 3)], [((3, 3), z), ((3,), "i32"), ((3,), "i32")])
+    case("nd.qr", "batch", "", [_matrix(10, 2, 3, 2)], [((2, 3, 2), z), ((2, 2, 2), z)])
+    return found
+
+
+CASES = sorted([*_samples(), *_complex(), *_linalg()], key=lambda case: list(nd.FAMILIES).index(case.family))

@@ -14,12 +14,12 @@ BY_HAND = {
     "nd.acosh": "complex: by its formula; the derivative of lax.acosh takes the other root where Re z < 0",
     "nd.attention": "by its formula: JAX's gradients of a row of nothing are NaN",
     "nd.cbrt": "complex: by its formula; lax.cbrt is real",
-    "nd.eigh": "signs of the vectors turned to ours",
+    "nd.eigh": "vectors turned to the signs and phases that are ours",
     "nd.polygamma": "as a zeta function by its Euler-Maclaurin sum: the derivative in JAX wants integers",
     "nd.reduce_window": "products and dilated extrema by the elements of the windows: JAX has no derivative of such windows",
     "nd.scatter_general": "update by update: XLA drops a whole window over the edge",
     "nd.sign": "complex: by its formula; JAX's derivative is 0",
-    "nd.svd": "signs of the vectors turned to ours",
+    "nd.svd": "vectors turned to the signs and phases that are ours",
     "nd.zeta": "by its Euler-Maclaurin sum: JAX's forward mode gives NaN",
 }
 """Ops whose counterpart is not the function of that name, and why."""
