@@ -2,7 +2,8 @@
 
 The page is written by hand. Between `<!-- begin example NAME -->` and `<!-- end example NAME -->` stands examples/autodiff/NAME.mlir before
 and after its own command line. `<!-- begin example NAME: @f, @g -->` chooses the functions that are shown after; without a choice they are
-those that the passes made. Every example of the folder is on the page.
+those that the passes made. Every example of the folder is on the page. In `<!-- begin residuals NAME -->` stands what `--report-residuals`
+says of one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from gradir.tools.docs_page import write_page
 TARGET = Path("docs/autodiff.md")
 FOLDER = Path("examples/autodiff")
 
-_SECTION = re.compile(r"(<!-- begin example ([\w-]+)(?:: ([^>]*?))? -->\n).*?(<!-- end example \2 -->)", re.S)
+_SECTION = re.compile(r"(<!-- begin (example|residuals) ([\w-]+)(?:: ([^>]*?))? -->\n).*?(<!-- end \2 \3 -->)", re.S)
 _FUNCTION = re.compile(r"^( *)func\.func (?:private )?(@[\w.]+)\(.*?^\1}\n", re.M | re.S)
 _NUMBER = re.compile(r"-?\d+\.\d+e[+-]\d+")
 
@@ -45,19 +46,24 @@ class Example:
 
     def printed(self) -> str:
         """What its command prints."""
-        tool, *arguments = shlex.split(self.command)
-        found = io.StringIO()
-        with redirect_stdout(found):
-            code = opt.run(arguments)
-        if tool != "gradir-opt" or code:
-            raise ValueError(f"{self.name}: {self.command}: exit code {code}")
-        return found.getvalue()
+        return _run(self.command)[0]
+
+
+def _run(command: str) -> tuple[str, str]:
+    """What a command line prints, and what it says on stderr."""
+    tool, *arguments = shlex.split(command)
+    printed, said = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(said):
+        code = opt.run(arguments)
+    if tool != "gradir-opt" or code:
+        raise ValueError(f"{command}: exit code {code}\n{said.getvalue()}")
+    return printed.getvalue(), said.getvalue()
 
 
 def page() -> str:
     """The text of docs/autodiff.md with its examples made anew."""
     text = TARGET.read_text(encoding="utf-8")
-    shown = {match[2] for match in _SECTION.finditer(text)}
+    shown = {match[3] for match in _SECTION.finditer(text)}
     files = {path.stem for path in FOLDER.glob("*.mlir")}
     if shown != files:
         raise ValueError(f"{TARGET}: examples without a section or a file: {', '.join(sorted(shown ^ files))}")
@@ -65,9 +71,13 @@ def page() -> str:
 
 
 def _section(match: re.Match[str]) -> str:
-    example = Example.read(match[2])
-    wanted = [name.strip() for name in match[3].split(",")] if match[3] else None
-    return f"{match[1]}\n{before_and_after(example, wanted)}\n{match[4]}"
+    if match[2] == "residuals":
+        command = f"gradir-opt {FOLDER}/{match[3]}.mlir -p differentiate --report-residuals"
+        text = "\n".join(line.rstrip() for line in _run(command)[1].strip().splitlines())
+        return f"{match[1]}\n`{command}`:\n\n```text\n{text}\n```\n\n{match[5]}"
+    example = Example.read(match[3])
+    wanted = [name.strip() for name in match[4].split(",")] if match[4] else None
+    return f"{match[1]}\n{before_and_after(example, wanted)}\n{match[5]}"
 
 
 def before_and_after(example: Example, wanted: Sequence[str] | None = None) -> str:
@@ -75,7 +85,8 @@ def before_and_after(example: Example, wanted: Sequence[str] | None = None) -> s
     given = functions_of(example.source)
     made = functions_of(_plain_numbers(example.printed()))
     names = [name for name in made if name not in given] if wanted is None else wanted
-    before = [text for name, text in given.items() if name != "@main"]
+    aliases = [line for line in example.source.splitlines() if line.startswith("#")]
+    before = [*aliases, *(text for name, text in given.items() if name != "@main")]
     requests = re.findall(r"^ *(%.* = ad\..*)$", given["@main"], re.M)
     lines = ["```mlir", *before, *requests, "```", "", f"`{example.command}`:", "", "```mlir", *(made[name] for name in names), "```", ""]
     return "\n".join(lines)
