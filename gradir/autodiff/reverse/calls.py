@@ -1,6 +1,8 @@
 """`func.call` in reverse: the callee becomes a pair `@f.fwd` -> (results, residuals) and `@f.bwd`(residuals, cotangents).
 
-One pair per callee and activity, so that a function called a thousand times is differentiated once.
+One pair per callee and activity, so that a function called a thousand times is differentiated once. A callee that would hand over more
+than `MANY` values, because it calls others that do, is run again instead: functions that call each other twice, n levels deep, have 2^n
+residuals, but n pairs.
 """
 
 from __future__ import annotations
@@ -10,9 +12,13 @@ from xdsl.ir import Attribute
 
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.report import place
+from gradir.autodiff.reverse.ruled_calls import run_again
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import func
+
+MANY = 256
+"""Residuals of one call; ordinary ones have a few dozen."""
 
 
 @structured(func.CallOp)
@@ -24,6 +30,9 @@ def forward_call(sweep: Sweep, op: func.CallOp) -> None:
     wanted = tuple(r in unit.activity for r in op.results)
     callee = unit.program.function(op.callee.string_value(), op)
     pair = unit.program.split(callee, wrt, wanted, unit.request)
+    if len(pair.residual_types) > MANY:
+        run_again(sweep, op, op.callee.string_value(), "call")
+        return
     call = sweep.builder.op(
         func.CallOp, arguments, [*(r.type for r in op.results), *pair.residual_types], {"callee": SymbolRefAttr(pair.forward)}
     )

@@ -105,13 +105,18 @@ def transposed(program: Program, op: ad.CustomJvpOp, request: str) -> str:
 @structured(ad.CheckpointOp)
 def forward_checkpoint(sweep: Sweep, op: ad.CheckpointOp) -> None:
     """Run the callee as it is; in reverse, its forward half behind a barrier that waits for the cotangents, then its backward half."""
+    run_again(sweep, op, op.rule("callee"), "checkpoint")
+
+
+def run_again(sweep: Sweep, op: ad.CheckpointOp | func.CallOp, name: str, what: str) -> None:
+    """A call of `@name` in place of `op` of which the arguments alone are kept; `what` it is called in the residual report."""
     unit = sweep.unit
     arguments = [sweep.value(v) for v in op.operands]
-    results = call(sweep.builder, op.rule("callee"), arguments, [r.type for r in op.results]).results
+    results = call(sweep.builder, name, arguments, [r.type for r in op.results]).results
     unit.bind(op.results, results)
     wrt = tuple(v in unit.active for v in arguments)
     wanted = tuple(r in unit.activity for r in op.results)
-    callee = unit.program.function(op.rule("callee"), op)
+    callee = unit.program.function(name, op)
 
     def reverse(cts: Cotangents) -> None:
         seeds = [r for r, on in zip(results, wanted) if on]
@@ -124,7 +129,7 @@ def forward_checkpoint(sweep: Sweep, op: ad.CheckpointOp) -> None:
         held = cts.builder.op(nd.OptimizationBarrierOp, [*tensors, *given], [v.type for v in (*tensors, *given)]).results
         kept = dict(zip(tensors, held))
         again = call(cts.builder, pair.forward, [kept.get(v, v) for v in arguments], [*(r.type for r in results), *pair.residual_types])
-        unit.program.ledger.keep_all(again.results[len(results) :], pair.residuals, where=place("checkpoint", op), again=True)
+        unit.program.ledger.keep_all(again.results[len(results) :], pair.residuals, where=place(what, op), again=True)
         active = [v for v, on in zip(arguments, wrt) if on]
         back = [*again.results[len(results) :], *held[len(tensors) :]]
         for value, ct in zip(active, call(cts.builder, pair.backward, back, [v.type for v in active]).results):
