@@ -82,7 +82,8 @@ AUTODIFF: dict[str, Code] = {
     ),
     "AD014": autodiff(
         "derivative and slope disagree",
-        meaning="`gradir.check_grads` compared a derivative with the central difference of the function, and they differ.",
+        meaning="`gradir.check_grads` compared a derivative with the central difference of the function, and they differ, or one of them "
+        "is not finite; or the results that come with the derivative are not those of the function.",
         cause="a derivative rule of one's own that is wrong, a point at a kink, or a step that is too large or too small.",
         next_step="try another point and another step; then look at the rule.",
     ),

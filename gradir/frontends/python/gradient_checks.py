@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradir.errors import GradirError
-from gradir.frontends.python import promotion
 from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.jit import jit
 from gradir.frontends.python.linear_maps import vjp
 from gradir.frontends.python.operands import as_array
-from gradir.frontends.python.pytrees import Structure, flatten, unflatten
-from gradir.frontends.python.requests import needs_arguments, needs_function, needs_sequence
+from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.requests import name_of, needs_arguments, needs_function, needs_sequence
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import user_error
 from gradir.frontends.python.transforms import jvp
 
 MODES = ("fwd", "rev")
-STEP = {np.dtype(np.float64): 1e-6, np.dtype(np.complex128): 1e-6}
-"""Step of the differences by the type of the widest result; 1e-2 for narrower ones."""
-TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.complex128): 1e-6}
-"""Relative to 1 and to the value; 2e-2 for narrower types."""
+LIMITS = {8: (1e-6, 1e-6), 4: (1e-2, 2e-2), 2: (0.125, 0.15)}
+"""Step of the differences and tolerance (relative to 1 and to the value), by the bytes of the narrowest float in arguments and results."""
 
 Values = list[NDArray[Any]]
 
@@ -42,8 +40,9 @@ def check_grads(
     """Check the derivatives of `function` at `args` up to `order`, in each of `modes` ("fwd", "rev").
 
     Along a random direction: the tangent (forward mode) and the cotangents times the direction (reverse mode) against the central
-    difference of the results, so for f64 arguments within about 1e-6. Where no mode has a derivative, or at a kink, a check means nothing.
-    Raises GradirError AD014 that names the mode, the order, and both numbers.
+    difference of the results, so for f64 arguments within about 1e-6; and the results that come with a derivative against those of the
+    function. Integers do not move. Raises GradirError AD014 that names the mode, the order, the argument and both numbers: also where
+    numbers are not finite, and at a kink, where a check means nothing.
     """
     needs_function("check_grads", function)
     needs_sequence("check_grads", "arguments", args)
@@ -54,86 +53,140 @@ def check_grads(
         if mode not in MODES:
             raise user_error("check_grads: no such mode", code="GR104", expected=", ".join(MODES), found=repr(mode))
     rng = np.random.default_rng(seed)
-    _check(jit(function), tuple(args), order, modes, (step, tolerance), rng, "")
+    _Point(jit(function), tuple(args), name_of(function), modes, (step, tolerance), rng).check(order)
 
 
-def _check(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    order: int,
-    modes: tuple[str, ...],
-    limits: tuple[float | None, float | None],
-    rng: np.random.Generator,
-    path: str,
-) -> None:
-    flat, structure = flatten(args)
-    primals = [np.asarray(as_array(x).concrete) for x in flat]
-    directions = [_random(rng, x) for x in primals]
-    results = _numbers(function(*unflatten(structure, list(primals))))
-    kind = np.result_type(np.float32, *(y.dtype for y in results if y.dtype.kind in "fc"))
-    h = limits[0] if limits[0] is not None else STEP.get(kind, 1e-2)
-    tolerance = limits[1] if limits[1] is not None else TOLERANCE.get(kind, 2e-2)
-    weights = [_random(rng, y) for y in results]
+@dataclass(frozen=True)
+class _Point:
+    """A function, where it is checked, and what all orders share."""
 
-    def moved(by: float) -> Values:
-        there = [(x + by * t).astype(x.dtype) if x.dtype.kind in "fcV" else x for x, t in zip(primals, directions)]
-        return _numbers(function(*unflatten(structure, there)))
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    name: str
+    modes: tuple[str, ...]
+    limits: tuple[float | None, float | None]
+    rng: np.random.Generator
 
-    slopes = [(a - b) / (2 * h) if a.dtype.kind in "fc" else np.zeros(a.shape) for a, b in zip(moved(h), moved(-h))]
-    expected = _pairing(weights, slopes)
-    for mode in modes:
-        found = _derivative(mode, function, primals, structure, directions, weights)
-        if not np.isclose(found, expected, rtol=tolerance, atol=tolerance):
-            raise _disagreement(function, f"{path}{mode}", expected, found, tolerance)
-        if order > 1:
-            inner = _derivative_function(mode, function, directions, weights, structure)
-            _check(inner, args, order - 1, modes, limits, rng, f"{path}{mode} of ")
+    def check(self, order: int, path: str = "") -> None:
+        """Both modes at this order, then the derivatives as functions of their own."""
+        flat, structure = flatten(self.args)
+        primals = [np.asarray(as_array(x).concrete) for x in flat]
+        here = self.values(unflatten(structure, list(primals)))
+        step, tolerance = self.precision([*primals, *here])
+        line = _Line(self, primals, structure, [_random(self.rng, x) for x in primals], [_random(self.rng, y) for y in here], step)
+        for mode in self.modes:
+            what = f"{path}{mode}"
+            values, found = line.derivative(mode)
+            if not all(
+                np.allclose(_wide(a), _wide(b), rtol=tolerance, atol=tolerance, equal_nan=True) for a, b in zip(values, here, strict=True)
+            ):
+                raise self.error(f"the results that come with the derivative of {self.name} ({what}) are others", repr(here), repr(values))
+            self.compare(line, mode, what, found, tolerance)
+            if order > 1:
+                replace(self, function=line.derivative_function(mode)).check(order - 1, f"{what} of ")
+
+    def compare(self, line: _Line, mode: str, what: str, found: float, tolerance: float) -> None:
+        """Raise the error AD014 unless the derivative is the slope."""
+        expected = line.slope()
+        if np.isfinite(found) and np.isfinite(expected) and np.isclose(found, expected, rtol=tolerance, atol=tolerance):
+            return
+        near = f"{expected!r} by central differences, within {tolerance:g}"
+        if not np.isfinite(expected):
+            raise self.error(f"{self.name} ({what}) has no finite slope at this point", "finite numbers", f"a slope of {expected!r}")
+        if not np.isfinite(found):
+            raise self.error(f"the derivative of {self.name} ({what}) is not finite, the slope is", near, repr(found))
+        right, left = line.sides()
+        if not np.isclose(right, left, rtol=0.1, atol=10 * tolerance):
+            raise self.error(f"{self.name} ({what}) has a kink at this point", f"one slope, found {left!r} and {right!r}", repr(found))
+        for path, part in line.parts():
+            slope, own = part.slope(), part.derivative(mode)[1]
+            if not np.isclose(own, slope, rtol=tolerance, atol=tolerance):
+                message = f"the derivative of {self.name} ({what}) by argument {path} is not its slope"
+                raise self.error(message, f"{slope!r} by central differences, within {tolerance:g}", repr(own))
+        raise self.error(f"the derivative of {self.name} ({what}) is not its slope", near, repr(found))
+
+    def values(self, args: tuple[Any, ...]) -> Values:
+        return _numbers(self.function(*args))
+
+    def precision(self, values: Values) -> tuple[float, float]:
+        """Step and tolerance for the narrowest float."""
+        sizes = [x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1) for x in values if x.dtype.kind in "fcV"]
+        step, tolerance = LIMITS[max(2, min(sizes, default=8))]
+        return (step if self.limits[0] is None else self.limits[0], tolerance if self.limits[1] is None else self.limits[1])
+
+    def error(self, message: str, expected: str, found: str) -> GradirError:
+        return user_error(
+            f"check_grads: {message}",
+            code="AD014",
+            part="autodiff",
+            expected=expected,
+            found=found,
+            hint="a kink at this point, a rule of one's own that is wrong, or a step that does not suit the function (step=...)",
+        )
 
 
-def _derivative(
-    mode: str, function: Callable[..., Any], primals: Values, structure: Structure, directions: Values, weights: Values
-) -> float:
-    """sum of weights * (J direction), by the mode."""
-    args = unflatten(structure, list(primals))
-    if mode == "fwd":
-        tangents = _numbers(jvp(function, args, unflatten(structure, list(directions)))[1])
-        return _pairing(weights, tangents)
-    gradients = _numbers(_pullback(function, weights)(*args))
-    return _pairing([t for t, x in zip(directions, primals) if x.dtype.kind in "fcV"], gradients)
+@dataclass(frozen=True)
+class _Line:
+    """The weighted results of a function along a line through a point."""
 
+    point: _Point
+    primals: Values
+    structure: Structure
+    directions: Values
+    weights: Values
+    step: float
 
-def _derivative_function(
-    mode: str, function: Callable[..., Any], directions: Values, weights: Values, structure: Structure
-) -> Callable[..., Any]:
-    """The derivative as a function of the arguments, for the next order."""
-    if mode == "fwd":
-        return lambda *args: jvp(function, args, unflatten(structure, list(directions)))[1]
-    return _pullback(function, weights)
+    def at(self, by: float) -> float:
+        """The weighted sum of the results at `by` along the line."""
+        there = [(x + by * t).astype(x.dtype) if x.dtype.kind in "fcV" else x for x, t in zip(self.primals, self.directions)]
+        return _pairing(self.weights, self.point.values(unflatten(self.structure, there)))
 
+    def slope(self) -> float:
+        return (self.at(self.step) - self.at(-self.step)) / (2 * self.step)
 
-def _pullback(function: Callable[..., Any], weights: Values) -> Callable[..., Any]:
-    """The cotangents of the float leaves of the arguments, as a list."""
+    def sides(self) -> tuple[float, float]:
+        """The slopes ahead and behind."""
+        here = self.at(0.0)
+        return (self.at(self.step) - here) / self.step, (here - self.at(-self.step)) / self.step
 
-    def pulled(*args: Any) -> Any:
-        flat, structure = flatten(args)
-        floats = [k for k, x in enumerate(flat) if promotion.is_inexact(as_array(x).dtype)]
+    def parts(self) -> Iterator[tuple[str, _Line]]:
+        """The lines along each leaf of the arguments that moves, and the path of the leaf."""
+        for k, (path, x) in enumerate(zip(paths(self.structure), self.primals)):
+            if x.dtype.kind in "fcV":
+                directions = [t if j == k else np.zeros_like(t) for j, t in enumerate(self.directions)]
+                yield path[1:].replace("]", "", 1), replace(self, directions=directions)
 
-        def of_floats(*moving: Any) -> Any:
-            leaves = list(flat)
-            for k, x in zip(floats, moving):
-                leaves[k] = x
-            return function(*unflatten(structure, leaves))
+    def derivative(self, mode: str) -> tuple[Values, float]:
+        """The results, and sum of weights * (J direction), by the mode."""
+        args = unflatten(self.structure, list(self.primals))
+        if mode == "fwd":
+            results, tangents = jvp(self.point.function, args, unflatten(self.structure, list(self.directions)))
+            return _numbers(results), _pairing(self.weights, _numbers(tangents))
+        results, pullback = vjp(self.point.function, *args)
+        cotangents = pullback(unflatten(flatten(results)[1], list(self.weights)))
+        return _numbers(results), _pairing(self.directions, _numbers(cotangents))
 
-        results, pullback = vjp(of_floats, *(flat[k] for k in floats))
-        return list(pullback(unflatten(flatten(results)[1], list(weights))))
+    def derivative_function(self, mode: str) -> Callable[..., Any]:
+        """The derivative as a function of the arguments, for the next order."""
+        function = self.point.function
+        if mode == "fwd":
+            return lambda *args: jvp(function, args, unflatten(self.structure, list(self.directions)))[1]
 
-    return pulled
+        def pulled(*args: Any) -> Any:
+            results, pullback = vjp(function, *args)
+            return pullback(unflatten(flatten(results)[1], list(self.weights)))
+
+        return pulled
 
 
 def _numbers(tree: Any) -> Values:
-    """The leaves as numpy arrays, narrow floats in f32."""
-    leaves = [np.asarray(x) for x in flatten(to_numpy(tree))[0]]
-    return [x.astype(np.float32) if x.dtype.kind == "V" or (x.dtype.itemsize < 4 and x.dtype.kind == "f") else x for x in leaves]
+    """The leaves as numpy arrays."""
+    return [np.asarray(x) for x in flatten(to_numpy(tree))[0]]
+
+
+def _wide(x: NDArray[Any]) -> NDArray[Any]:
+    """In double precision."""
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
 
 def _random(rng: np.random.Generator, like: NDArray[Any]) -> NDArray[Any]:
@@ -146,17 +199,4 @@ def _random(rng: np.random.Generator, like: NDArray[Any]) -> NDArray[Any]:
 
 def _pairing(a: Values, b: Values) -> float:
     """Re(sum a * b)"""
-    return float(sum(np.real(np.sum(x * y, dtype=np.result_type(x, y, np.float64))) for x, y in zip(a, b, strict=True)))
-
-
-def _disagreement(function: Callable[..., Any], mode: str, expected: float, found: float, tolerance: float) -> GradirError:
-    name = cast("str", getattr(function, "__name__", "f"))
-    error = user_error(
-        f"check_grads: the derivative of {name} ({mode}) is not its slope",
-        code="AD014",
-        part="autodiff",
-        expected=f"{expected!r} by central differences, within {tolerance:g}",
-        found=repr(found),
-        hint="a kink at this point, a rule of one's own that is wrong, or a step that does not suit the function (step=...)",
-    )
-    return error
+    return float(sum(np.real(np.sum(_wide(x) * _wide(y))) for x, y in zip(a, b, strict=True)))
