@@ -23,6 +23,7 @@ from gradir.dialects import ad, nd
 from gradir.dialects.residuals import check_choice, policy_of
 from gradir.dialects.types import is_float
 from gradir.dialects.upstream import func
+from gradir.ir.nesting import room_for
 from gradir.ir.passes import Pass, PassContext, error_at
 
 REQUESTS = (ad.ValueAndGradOp, ad.GradOp, ad.VjpOp, ad.JvpOp, ad.BatchOp)
@@ -72,7 +73,8 @@ class Differentiate(Pass):
             return
         load_rules()
         before = {id(f) for f in op.body.block.ops}
-        Resolver(program, check=self.check).run()
+        with room_for(len(program.functions)):
+            Resolver(program, check=self.check).run()
         for o in list(op.walk()):
             if isinstance(o, ad.StopGradientOp):
                 o.result.replace_all_uses_with(o.operand)

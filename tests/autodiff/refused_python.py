@@ -92,7 +92,7 @@ PYTHON: dict[str, Refused] = {
     "no loss": Refused(lambda: gd.grad(lambda x: None)(X), "GR108", "ad.value_and_grad", ("is a return missing?",)),
     "a pair without has_aux": Refused(lambda: gd.grad(lambda x: (gd.sum(x), x))(X), "GR108", "ad.value_and_grad", ("found: tuple", "has_aux=True")),
     "has_aux without a pair": Refused(lambda: gd.grad(loss, has_aux=True)(X), "GR108", "ad.value_and_grad", ("(loss, aux)", "found: Array")),
-    "endless recursion": Refused(lambda: gd.grad(endless)(X), "GR040", "", ("endless calls itself", "gradir.while_loop")),
+    "endless recursion": Refused(lambda: gd.grad(endless)(X), "GR040", "", ("tracing endless does not come to an end", "gradir.while_loop")),
     # vjp and jvp
     "cotangents of another structure": Refused(lambda: gd.vjp(lambda x: (x, x), X)[1](X), "GR107", "ad.vjp", ("tuple(*, *)",)),
     "a cotangent of another shape": Refused(lambda: gd.vjp(gd.sin, X)[1](M), "GR107", "ad.vjp", ("cotangent 0", "(3,)", "(2, 3)")),

@@ -144,3 +144,20 @@ func.func private @f(%x: tensor<f32>) -> tensor<f32> {
     with pytest.raises(GradirError) as caught:
         differentiate(request(text))
     assert caught.value.code == "AD006"
+
+
+@pytest.mark.parametrize(
+    ("request_", "kinds"),
+    [("ad.grad @f{}(%x) wrt [0]", "(tensor<f32>) -> tensor<f32>"), ("ad.batch @f{}(%v) over [0]", "(tensor<2xf32>) -> tensor<2xf32>")],
+)
+def test_calls_may_be_nested_deeper_than_python_likes(request_: str, kinds: str) -> None:
+    """Callees come first, level by level: a thousand frames of Python were not enough."""
+    levels = 200
+    functions = ["func.func private @f0(%x: tensor<f32>) -> tensor<f32> {\n  return %x : tensor<f32>\n}\n"]
+    for k in range(1, levels):
+        body = f"  %0 = func.call @f{k - 1}(%x) : (tensor<f32>) -> tensor<f32>\n  %1 = nd.mul %0, %x : tensor<f32>\n"
+        functions.append(f"func.func private @f{k}(%x: tensor<f32>) -> tensor<f32> {{\n{body}  return %1 : tensor<f32>\n}}\n")
+    asked = f"  %0 = {request_.format(levels - 1)} : {kinds}\n"
+    module = parse_module("".join(functions) + f"func.func @g(%x: tensor<f32>, %v: tensor<2xf32>) {{\n{asked}  return\n}}")
+    Differentiate().apply(module, PassContext())
+    assert not any(op.name.startswith("ad.") for op in module.walk())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,15 +84,15 @@ def trace_function(
 
 
 def _called(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """`function(*args)`. GradirError GR040 where tracing has no end: the function calls itself whatever the values are."""
+    """`function(*args)`. GradirError GR040 where the function calls itself whatever the values are, or calls are nested too deeply."""
     try:
         return function(*args)
     except RecursionError:
         raise user_error(
-            f"{getattr(function, '__name__', 'f')} calls itself without end while it is traced",
+            f"tracing {getattr(function, '__name__', 'f')} does not come to an end: it calls itself, or calls are nested too deeply",
             code="GR040",
-            expected="calls that end",
-            found="Python's limit of nested calls",
+            expected=f"fewer nested calls than Python takes ({sys.getrecursionlimit()} frames, sys.setrecursionlimit)",
+            found="more",
             hint="a condition on values does not end a recursion in a trace: write a loop, gradir.while_loop or gradir.fori_loop",
         ) from None
 
