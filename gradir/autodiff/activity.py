@@ -15,13 +15,13 @@ from gradir.autodiff.registry import has_no_derivative
 from gradir.autodiff.tensors import is_differentiable
 from gradir.autodiff.untracked import untracked
 from gradir.dialects import ad, nd
-from gradir.dialects.nd.regions import RegionOp
-from gradir.dialects.upstream import func, linalg, scf, tensor
+from gradir.dialects.upstream import func, linalg, scf
 from gradir.ir.structure import single_block
 
 TERMINATORS = (func.ReturnOp, scf.YieldOp, scf.ConditionOp, linalg.YieldOp)
-WHOLE = (RegionOp, linalg.GenericOp, tensor.PadOp)
-"""Ops with regions that are looked at from outside: results depend on operands and on what the regions capture."""
+BRANCHES = (scf.IfOp, scf.IndexSwitchOp)
+"""Ops whose results are what one of their regions yields. Any other op with regions, loops left out, is looked at from outside: its
+results depend on its operands and on what the regions capture, and it has a rule, or none (AD001)."""
 
 Resolve = Callable[[func.CallOp], func.FuncOp]
 
@@ -99,7 +99,7 @@ class Activity:
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._forward_loop(op)
-            elif op.regions and not isinstance(op, WHOLE):
+            elif isinstance(op, BRANCHES):
                 for region in op.regions:
                     for inner in region.blocks:
                         self._forward(inner)
@@ -139,7 +139,7 @@ class Activity:
                 continue
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._backward_loop(op)
-            elif op.regions and not isinstance(op, WHOLE):
+            elif isinstance(op, BRANCHES):
                 for region in op.regions:
                     for inner in region.blocks:
                         if inner.last_op is not None:
@@ -166,8 +166,8 @@ class Activity:
 
 
 def reads(op: Operation) -> Sequence[SSAValue]:
-    """Operands, and what a loop nest captures."""
-    return [*op.operands, *free_values(op)] if isinstance(op, WHOLE) else op.operands
+    """Operands, and what the regions capture."""
+    return [*op.operands, *free_values(op)] if op.regions else op.operands
 
 
 def free_values(op: Operation) -> list[SSAValue]:
