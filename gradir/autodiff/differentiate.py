@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from gradir.autodiff.batching.calls import batched_function
+from gradir.autodiff.budget import choice_of, chosen_for
 from gradir.autodiff.checks import Derivative, Derive, add_checks, pull_by_gradient, pull_by_pair, pull_by_vjp, push_by
 from gradir.autodiff.forward.sweep import forward_function
 from gradir.autodiff.registry import load_rules
@@ -20,7 +21,7 @@ from gradir.autodiff.reverse.functions import Pair, Program
 from gradir.autodiff.reverse.report import FACT, Ledger
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
-from gradir.dialects.residuals import check_choice, policy_of
+from gradir.dialects.residuals import BUDGET, POLICY, budget_of, check_choice, policy_of
 from gradir.dialects.types import is_float
 from gradir.dialects.upstream import func
 from gradir.ir.nesting import room_for
@@ -59,16 +60,23 @@ class Differentiate(Pass):
     """What loops keep that do not say it by `gradir.residuals`: `all` that the backward part reads, `none` but the carried values of each
     iteration, which then runs again, or (`sqrt`) the carried values of every ceil(sqrt(N))-th one."""
 
+    budget: int = 0
+    """Bytes that the residuals of a derivative may take: loops and calls that do not say what they keep get policies, from `loop-policy`
+    on, that fit with the least extra work. A warning where none do; 0 is no limit."""
+
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
-        check_choice(self.loop_policy, 0)
-        program = Program(op, policy=policy_of(op, self.loop_policy), ledger=Ledger(on=self.report_residuals))
+        check_choice(self.loop_policy, self.budget)
+        choice = policy_of(op, self.loop_policy), budget_of(op, self.budget)
+        program = Program(op, choice=choice, ledger=Ledger(on=self.report_residuals))
         self._resolve(program)
         if self.report_residuals:
             context.facts[FACT] = program.ledger.report()
 
     def _resolve(self, program: Program) -> None:
         op = program.module
+        for name in (POLICY, BUDGET):  # asked for of this pass
+            op.attributes.pop(name, None)
         if not any(isinstance(o, (*REQUESTS, ad.StopGradientOp, ad.RuledCall)) for o in op.walk()):
             return
         load_rules()
@@ -132,12 +140,20 @@ class Resolver:
             self._refuse(op, primal, wrt)
         stem = primal.sym_name.data
         label = f"{op.name} @{stem} wrt {list(wrt)}"
-        key = (op.name, stem, wrt, op.lanes if isinstance(op, ad.BatchOp) else None)
+        key = (op.name, stem, wrt, op.lanes if isinstance(op, ad.BatchOp) else choice_of(self.program, op))
         if isinstance(op, ad.BatchOp):
             assert op.lanes is not None
             if key not in self.made:
                 self.made[key] = batched_function(self.program, primal, tuple(k in wrt for k in range(len(op.args))), op.lanes)
-        elif key not in self.made:
+        else:
+            seeds = [0] if isinstance(op, ad.GradOp | ad.ValueAndGradOp) else _moving(primal)
+            with chosen_for(self.program, op, primal, wrt, seeds):
+                self._make(op, primal, wrt, label, key)
+        _call_instead(op, self.made[key], _operands(op, wrt))
+
+    def _make(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...], label: str, key: tuple[object, ...]) -> None:
+        """The functions that resolve a request, unless an equal one made them."""
+        if key not in self.made:
             self.made[key], pull = self._derivative(op, primal, wrt, label)
             if self.check:
                 self._add_checks(op, primal, wrt, label, self.made[key], pull)
@@ -147,7 +163,6 @@ class Resolver:
             self.made[split] = pair.forward
             if self.check:
                 self._add_checks(op, primal, wrt, f"{label} split", pair.forward, pull_by_pair(pair, primal, wrt))
-        _call_instead(op, self.made[key], _operands(op, wrt))
 
     def _derivative(self, op: ad.Request, primal: func.FuncOp, wrt: tuple[int, ...], label: str) -> tuple[str, Derive | None]:
         """The function that the request becomes a call of; how it goes backwards, if it does."""

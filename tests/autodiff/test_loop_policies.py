@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from gradir.autodiff.differentiate import Differentiate
 from gradir.driver.compile import compile_module
 from gradir.errors import GradirError
 from gradir.ir.passes import PassContext
-from gradir.ir.text import verify_module
+from gradir.ir.text import print_module, verify_module
 from gradir.reference import run
 from tests.autodiff.test_data_dependent_loops import PROGRAMS, M, N, X
 
@@ -116,7 +117,12 @@ def bits(results: Any) -> list[bytes]:
     return [np.asarray(r).tobytes() for r in results]
 
 
-@pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
+LONG = ("while_in_while", "while_in_a_branch_in_a_loop", "branch", "several_values", "callee")
+
+
+@pytest.mark.parametrize(
+    "f", [pytest.param(f, marks=pytest.mark.full if f.__name__ in LONG else ()) for f in LOOPS], ids=lambda f: f.__name__
+)
 def test_policies_give_the_bits_of_all(f: Callable[..., Any]) -> None:
     module = derivative(f)
     expected = evaluated(module, "all", X, N, M)
@@ -167,3 +173,103 @@ def test_unknown_policies_are_refused() -> None:
         with pytest.raises(GradirError, match="no such policy of residuals") as caught:
             loop()
         assert (caught.value.code, caught.value.found) == ("AD020", "'some'") and "all, none, sqrt" in caught.value.expected
+
+
+def two_loops(x: Any, w: Any) -> Any:
+    """1024 steps, then a nest of 64 times 16; the state is 1 KiB."""
+
+    def step(s: Any) -> Any:
+        a = gd.sin(s * w) + s
+        return gd.tanh(a * gd.exp(a * 0.1) + w * gd.sum(a * s))
+
+    h = gd.fori_loop(0, 1024, lambda i, s: step(s), x)
+    return gd.sum(gd.fori_loop(0, 64, lambda i, s: gd.fori_loop(0, 16, lambda j, t: gd.sin(t * w), s), h))
+
+
+X1, W1 = np.linspace(-1, 1, 256, dtype=np.float32), np.linspace(0.1, 0.9, 256, dtype=np.float32)
+
+
+def policies_in(program: Any) -> list[str]:
+    return re.findall(r'gradir.residuals = "(\w+)"', program.report.ir["1 tensor, simplified"])
+
+
+@pytest.mark.parametrize("budget", [8_000_000, *(pytest.param(n, marks=pytest.mark.full) for n in (4_000_000, 1_300_000, 200_000)), 90_000])
+def test_a_budget_is_kept_by_the_compiled_module(budget: int) -> None:
+    """The plan of all buffers, after every pass, takes no more; the bits are those of no budget."""
+    whole = gd.compile(gd.value_and_grad(two_loops, (0, 1)), X1, W1, cache=False)
+    program = gd.compile(gd.value_and_grad(two_loops, (0, 1), budget=budget), X1, W1, cache=False, keep_ir=True)
+    assert program.module.manifest.functions[0].arena_bytes <= budget
+    expected, found = whole(X1, W1), program(X1, W1)
+    assert bits([found[0], *found[1]]) == bits([expected[0], *expected[1]])
+    assert ("sqrt" in "".join(policies_in(program)) or "segment" in policies_in(program)) == (budget < 1_000_000)
+    assert (set(policies_in(program)) <= {"all"}) == (budget == 8_000_000)
+
+
+def test_a_budget_that_nothing_fits_is_a_warning() -> None:
+    with pytest.warns(
+        RuntimeWarning, match=r"value_and_grad: residuals of @two_loops\w* take at least \d+ bytes, more than the budget of 1000"
+    ):
+        program = gd.compile(gd.value_and_grad(two_loops, (0, 1)), X1, W1, cache=False, budget=1000, keep_ir=True)
+    assert program.module.manifest.functions[0].arena_bytes < 100_000
+
+
+def test_the_nearest_choice_holds() -> None:
+    """A loop's own, then the derivative's, then the program's."""
+
+    def f(x: Any) -> Any:
+        own = gd.fori_loop(0, 9, lambda i, s: gd.sin(s * x), x, residuals="none")
+        return own * gd.fori_loop(0, 9, lambda i, s: gd.sin(s * x), x)
+
+    def policies(g: Callable[..., Any], **options: Any) -> set[str]:
+        return set(policies_in(gd.jit(g, **options).compile(X, keep_ir=True)))
+
+    assert policies(gd.grad(f)) == {"none"}
+    assert policies(gd.grad(f), residuals="sqrt") == {"none", "segment"}
+    assert policies(gd.grad(f, residuals="all"), residuals="sqrt") == {"none"}
+    level1 = gd.jit(gd.grad(f), residuals="sqrt").lower(X)
+    assert str(level1.attributes["gradir.residuals"]) == '"sqrt"'
+    kinds = re.findall("gradir.residuals", print_module(gd.jit(gd.grad(f, residuals="sqrt", budget=10)).lower(X)))
+    assert len(kinds) == 2
+
+
+def test_wrong_budgets_are_refused() -> None:
+    for wrong in (-1, 1.5, "1 MB", True):
+        for call in (
+            lambda w=wrong: gd.grad(rnn, budget=w),
+            lambda w=wrong: gd.jit(rnn, budget=w),
+            lambda w=wrong: gd.compile(rnn, X, budget=w),
+        ):
+            with pytest.raises(GradirError, match="no such budget of residuals") as caught:
+                call()
+            assert (caught.value.code, caught.value.found) == ("AD020", repr(wrong)) and "bytes" in caught.value.expected
+
+
+def recurrence(policy: str) -> Callable[..., Any]:
+    w = np.random.default_rng(0).standard_normal((4, 4)) * 0.4
+    return lambda x: gd.sum(gd.fori_loop(0, 20, lambda i, s: gd.tanh(s @ w + x * 0.1), x, residuals=policy))
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        pytest.param(lambda f, x: gd.grad(lambda y: gd.sum(gd.sin(gd.grad(f)(y))))(x), id="reverse over reverse"),
+        pytest.param(lambda f, x: gd.jvp(gd.grad(f), (x,), (x * 2.0,)), id="forward over reverse"),
+        pytest.param(lambda f, x: gd.grad(lambda y: gd.jvp(f, (y,), (y * y,))[1])(x), id="reverse over forward"),
+        pytest.param(lambda f, x: gd.vmap(gd.grad(f))(gd.stack([x, x * 2.0, x * 3.0])), id="batch of reverse"),
+        pytest.param(
+            lambda f, x: gd.grad(lambda y: gd.sum(gd.vmap(f)(gd.stack([y, y * 2.0]))))(x), id="reverse of a batch", marks=pytest.mark.full
+        ),
+        pytest.param(lambda f, x: gd.hessian(f)(x), id="hessian", marks=pytest.mark.full),
+    ],
+)
+def test_derivatives_of_derivatives(derivative: Callable[..., Any]) -> None:
+    """Sums of cotangents may come in another order, so within rounding; twice in reverse the memory stays that of sqrt."""
+    x = np.linspace(-1, 1, 4)
+    functions = {p: recurrence(p) for p in ("all", *POLICIES)}
+    programs = {p: gd.compile(lambda x, f=f: derivative(f, x), x, cache=False) for p, f in functions.items()}
+    expected = programs["all"](x)
+    for policy in POLICIES:
+        for a, b in zip(np.asarray(programs[policy](x)), np.asarray(expected)):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+    sizes = {p: program.module.manifest.functions[0].arena_bytes for p, program in programs.items()}
+    assert sizes["sqrt"] < sizes["all"]

@@ -14,6 +14,7 @@ from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.report import place
 from gradir.autodiff.reverse.ruled_calls import run_again
 from gradir.autodiff.reverse.sweep import Sweep, structured
+from gradir.dialects.residuals import policy_of
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import func
 
@@ -23,7 +24,10 @@ MANY = 256
 
 @structured(func.CallOp)
 def forward_call(sweep: Sweep, op: func.CallOp) -> None:
-    """Call the forward half; record the call of the backward half."""
+    """Call the forward half; record the call of the backward half. `gradir.residuals = "none"`: as `ad.checkpoint`."""
+    if policy_of(op, "all") != "all":
+        run_again(sweep, op, op.callee.string_value(), "call")
+        return
     unit = sweep.unit
     arguments = [sweep.value(v) for v in op.operands]
     wrt = tuple(v in unit.active for v in arguments)
@@ -38,6 +42,9 @@ def forward_call(sweep: Sweep, op: func.CallOp) -> None:
     )
     results, residuals = call.results[: len(op.results)], call.results[len(op.results) :]
     unit.bind(op.results, results)
+    if unit.program.measured is not None:
+        unit.program.measured.add(op, 1, pair.own, 0)
+        unit.program.measured.counted.update(residuals)
     unit.program.ledger.keep_all(residuals, pair.residuals, where=place("call", op), again=sweep.again)
     known = {name for kind in (*op.operand_types, *op.result_types) for name in _names(kind)}
     for name in {name for kind in pair.residual_types for name in _names(kind)} - known:

@@ -14,6 +14,7 @@ from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse import branches, calls, loops, ruled_calls, while_loops
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.fences import fence
+from gradir.autodiff.reverse.measured import Measured
 from gradir.autodiff.reverse.report import Ledger, Residual
 from gradir.autodiff.reverse.residuals import plan, redo, substitute, why_kept
 from gradir.autodiff.reverse.straight_line import StraightLine
@@ -26,6 +27,7 @@ from gradir.dialects.upstream import func
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import error_at
 from gradir.ir.structure import move_to_end, move_to_start, single_block
+from gradir.size_algebra import Dim
 
 REGISTERED = (branches, calls, loops, ruled_calls, while_loops)
 """Importing these registers the structured ops."""
@@ -40,6 +42,8 @@ class Pair:
     residual_types: tuple[Attribute, ...]
     residuals: tuple[Residual, ...] = ()
     """Their records, when the ledger is on."""
+    own: Dim = 0
+    """In a trial: their bytes, without what loops and calls inside hold."""
 
 
 @dataclass
@@ -49,9 +53,8 @@ class Program:
     module: ModuleOp
     functions: dict[str, func.FuncOp] = field(default_factory=dict[str, func.FuncOp])
     symbols: int = 0
-    pairs: dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair] = field(
-        default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], Pair]
-    )
+    pairs: dict[tuple[object, ...], Pair] = field(default_factory=dict[tuple[object, ...], Pair])
+    """By callee, active arguments, wanted results, and what is kept of loops."""
     tangents: dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], str] = field(
         default_factory=dict[tuple[str, tuple[bool, ...], tuple[bool, ...]], str]
     )
@@ -63,8 +66,12 @@ class Program:
     pending: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
     """What is being made, outermost first: from which function, what, and for which arguments. Meeting one again is recursion."""
 
-    policy: str = "all"
-    """What loops keep that do not say it themselves."""
+    choice: tuple[str, int] = ("all", 0)
+    """What loops keep that do not say it themselves, and the bytes that all of them may keep; 0 is no limit."""
+    assignment: int = 0
+    """Counts the requests with a budget: each has policies of its own."""
+    measured: Measured | None = None
+    """In a trial: what is learned about loops and calls."""
     ledger: Ledger = field(default_factory=Ledger)
     """What the generated functions keep for their backward parts."""
 
@@ -177,6 +184,8 @@ class Program:
         line = StraightLine(block, backward, given_or_one, outputs)
         for value, reason in line.kept.items():
             self._note(primal, value, backward, reason)
+        if self.measured is not None:
+            self.measured.straight = self.measured.own(line.kept)
         fence(line)
         move_to_end(backward, block)
         return block, outputs
@@ -193,7 +202,7 @@ class Program:
     ) -> Pair:
         """The pair of `primal` for the flagged arguments and results."""
         stem = primal.sym_name.data
-        key = (stem, wrt, wanted)
+        key = (stem, wrt, wanted, self.choice, self.assignment if self.choice[1] else 0)
         if names is None and key in self.pairs:
             return self.pairs[key]
         with self.making(primal, "reverse mode", wrt, wanted):
@@ -246,7 +255,7 @@ class Program:
             new_fn = new_function(self.fresh_name(stem), block, outputs, private=True, loc=primal.location)
             made.append(self.insert(new_fn, last))
             last = new_fn
-        return Pair(made[0], made[1], kinds_saved, records)
+        return Pair(made[0], made[1], kinds_saved, records, self.measured.own(residuals.saved) if self.measured is not None else 0)
 
     def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block, reason: str = "") -> None:
         """Record a value of a whole function that its backward part reads."""

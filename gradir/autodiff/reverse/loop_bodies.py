@@ -145,6 +145,8 @@ def _copy_with_stacks(
     name_copies(dict(zip(body.args[1 + count :], new.results[count:])))
     for stack, result in zip(stacks, new.results[count:]):
         stack.value = result
+    if unit.program.measured is not None:
+        unit.program.measured.hold(loop.op, new.results[count:])
     return stacks, loop.bind(unit, new.results[:count])
 
 

@@ -38,18 +38,20 @@ from gradir.dialects.residuals import SEGMENT, marked, policy_of
 from gradir.dialects.upstream import scf
 from gradir.ir.builder import Builder
 from gradir.ir.structure import block_of, move_to_start
-from gradir.size_algebra import minus, sign_of, times
+from gradir.size_algebra import Dim, minus, sign_of, times
 
 
 @structured(scf.ForOp)
 def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
     """Copy the loop with what its policy keeps; record the loop that runs backwards."""
-    policy = policy_of(op, sweep.unit.program.policy)
+    policy = policy_of(op, sweep.unit.program.choice[0])
     if policy == "sqrt":
         run_in_segments(sweep, op)
         return
     loop = both_bodies(sweep, op)
-    saved = loop.residuals.saved
+    saved, measured = loop.residuals.saved, sweep.unit.program.measured
+    if measured is not None:
+        measured.add(op, loop.trips.size, measured.own(_stacked(loop)), _state(loop))
     if policy == "none" or any(changes_size(sweep.unit, v, loop.forward) for v in saved) or (policy == SEGMENT and _is_large(loop)):
         run_body_again(sweep, loop, marked(op, policy))
     else:
@@ -86,14 +88,21 @@ def both_bodies(sweep: Sweep, op: scf.ForOp) -> Loop:
 
 def _is_large(loop: Loop) -> bool:
     """Whether what an iteration saves takes more than twice the bytes of the carried values with which it could run again."""
-    arguments = loop.forward.args[1:]
-    again = live_values(loop.forward, loop.residuals.saved)
-    state = sum_of(bytes_of(a.type) for a in arguments if a in again)
-    saved = set(loop.residuals.saved)
-    pairs = [y for a, y in zip(arguments, loop.yields) if a in saved and y in saved]  # these share a stack
-    iteration = sum_of(bytes_of(v.type) for v in loop.residuals.saved if v not in pairs)
-    more = minus(iteration, times(state, 2))
+    more = minus(sum_of(bytes_of(v.type) for v in _stacked(loop)), times(_state(loop), 2))
     return more is None or sign_of(more) not in (0, -1)
+
+
+def _stacked(loop: Loop) -> list[SSAValue]:
+    """What an iteration saves; a carried value and its successor share a stack."""
+    saved = set(loop.residuals.saved)
+    twice = {y for a, y in zip(loop.forward.args[1:], loop.yields) if a in saved and y in saved}
+    return [v for v in loop.residuals.saved if v not in twice]
+
+
+def _state(loop: Loop) -> Dim:
+    """Bytes of the carried values with which an iteration could run again."""
+    again = live_values(loop.forward, loop.residuals.saved)
+    return sum_of(bytes_of(a.type) for a in loop.forward.args[1:] if a in again)
 
 
 def _save_residuals(sweep: Sweep, loop: Loop, attributes: Mapping[str, Attribute]) -> None:
@@ -105,6 +114,8 @@ def _save_residuals(sweep: Sweep, loop: Loop, attributes: Mapping[str, Attribute
     kinds = [v.type for v in starts]
     new = sweep.builder.op(scf.ForOp, [*loop.bounds, *starts], kinds, regions=[Region(loop.forward)], attributes=attributes)
     results = loop.bind(unit, new.results[:count])
+    if unit.program.measured is not None:
+        unit.program.measured.hold(op, new.results[count:])
     for stack, result in zip(stacks, new.results[count:]):
         stack.value = result
         note_stack(unit.program.ledger, stack, loop.backward, place("loop", op, trips.size), again=sweep.again)

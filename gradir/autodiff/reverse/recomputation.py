@@ -7,7 +7,7 @@ any way, and the price is one more run per level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -15,6 +15,7 @@ from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_values
 from gradir.autodiff.reverse.cotangents import Cotangents
+from gradir.autodiff.reverse.residuals import substitute
 from gradir.autodiff.reverse.sweep import Sweep
 from gradir.dialects import nd
 from gradir.dialects.upstream import scf
@@ -35,10 +36,12 @@ def run_again_in_reverse(sweep: Sweep, op: Operation, results: Sequence[SSAValue
     unit, given = sweep.unit, values_given(sweep, op)
 
     def reverse(outer: Cotangents) -> None:
-        found = [outer.get(r) for r in results]
-        if all(ct is None for ct in found):
+        if not any(outer.has(r) for r in results):
             return
         outer.builder.loc = op.location
+        held = fenced(outer, list(dict.fromkeys(given.values())), results)
+        found = [outer.get(r) for r in results]
+        before = outer.builder.block.last_op
         unit.values.update(given)
         again = Sweep(unit, outer.builder.block, again=True)
         again.builder.loc = op.location
@@ -48,8 +51,19 @@ def run_again_in_reverse(sweep: Sweep, op: Operation, results: Sequence[SSAValue
                 outer.add(value, ct)
         outer.run(again.tape)
         drop(block)
+        _substitute_after(before, outer.builder.block, held)
 
     sweep.tape.append(reverse)
+
+
+def _substitute_after(before: Operation | None, block: Block, values: Mapping[SSAValue, SSAValue]) -> None:
+    """Replace operands in the ops of `block` behind `before`."""
+    op = before.next_op if before is not None else block.first_op
+    while op is not None:
+        for inner in op.walk():
+            if any(v in values for v in inner.operands):
+                inner.operands = [values.get(v, v) for v in inner.operands]
+        op = op.next_op
 
 
 def fenced(outer: Cotangents, read: Sequence[SSAValue], results: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:
@@ -80,6 +94,7 @@ def run_branches_again_in_reverse(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp
         if all(outer.get(outputs[k]) is None for k in on):
             return
         outer.builder.loc = op.location
+        held = fenced(outer, list(dict.fromkeys(given.values())), [outputs[k] for k in on])
         seeds = [outer.get_or_zeros(outputs[k]) for k in on]
         fresh = {v for v in captured if not outer.has(v)}
         totals = [outer.accumulator(v) for v in captured]
@@ -98,6 +113,7 @@ def run_branches_again_in_reverse(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp
             cts.run(again.tape)
             cts.builder.loc = op.location
             cts.builder.op(scf.YieldOp, [cts.accumulator(v) for v in captured])
+            substitute(block, held)
             regions.append(Region(block))
         backward = outer.builder.op(type(op), [condition], [v.type for v in totals], op.properties, regions)
         for v, ct in zip(captured, backward.results):

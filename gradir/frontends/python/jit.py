@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.packing import Pack, Unpack, packer, unpacker
 from gradir.frontends.python.program import EVALUATED, compile_program
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
+from gradir.frontends.python.residuals import residual_choice
 from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing, user_error
 from gradir.ir.text import print_module
 from gradir.runtime.module import Module
@@ -47,6 +48,8 @@ class Options:
     optimize: int = 2
     fastmath: str = "none"
     check_nan: bool = False
+    residuals: str | None = None
+    budget: int | None = None
 
 
 @dataclass
@@ -211,6 +214,7 @@ class Jitted:
             _function(trace.module, traced.name).attributes[LIMITS] = limits_as_attribute(trace.sizes)
         if self.options.fastmath != "none":
             _function(trace.module, traced.name).attributes["gradir.fastmath"] = StringAttr(self.options.fastmath)
+        trace.module.attributes.update(residual_choice(self.options.residuals, self.options.budget))
         return trace.module, traced.name, structure, traced.structure
 
     def _compile(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], *, keep_ir: bool = False) -> Compiled:
@@ -328,6 +332,8 @@ def jit(
     static: Sequence[int | str] = (),
     dynamic: Shapes | None = None,
     check_nan: bool = False,
+    residuals: str | None = None,
+    budget: int | None = None,
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
@@ -337,13 +343,15 @@ def jit(
     sizes (names or `Dim`s) that only a call knows: one program serves them all. `optimize`: 2 everything, 1 no fusion, 0 neither fusion
     nor simplification (for finding out where a result comes from). `fastmath="fast"` allows to reassociate float arithmetic and to take
     no care of NaN and infinity. `check_nan=True` runs op by op, slowly, and raises GradirError RT040 at the first op that makes NaN or
-    infinity of finite operands. Also usable as `@jit(...)`.
+    infinity of finite operands. `residuals` ("all", "none", "sqrt") is what loops keep for their derivatives that do not say it themselves,
+    `budget` so many bytes for all of them together (`value_and_grad`). Also usable as `@jit(...)`.
     """
+    residual_choice(residuals, budget)
     if function is None:
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
-        options["check_nan"] = check_nan
+        options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget}
         return functools.partial(jit, target=target, threads=threads, **options)
-    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan)
+    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget)
     return Jitted(function, choices, frozenset(static), dynamic)
 
 
@@ -369,14 +377,17 @@ def compile(
     cache: bool | str | os.PathLike[str] = True,
     optimize: int = 2,
     keep_ir: bool = False,
+    residuals: str | None = None,
+    budget: int | None = None,
     **kwargs: Any,
 ) -> Any:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved.
 
     Of a module instead of a function (`import_text`, `parse`) all public functions are compiled, `compile(module)["main"]` is one of
     them, with numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or
-    `cuda:emulated` (the CUDA program at level 4, thread by thread).
+    `cuda:emulated` (the CUDA program at level 4, thread by thread). `residuals` and `budget`: what derivatives keep, as for `jit`.
     """
+    asked = residual_choice(residuals, budget)
     if isinstance(function, ModuleOp):
         if args or kwargs or keep_ir:
             given = [*(["arguments"] if args or kwargs else []), *(["keep_ir"] if keep_ir else [])]
@@ -386,10 +397,14 @@ def compile(
                 expected="no arguments, no keep_ir",
                 found=" and ".join(given),
             )
+        if asked:
+            function = function.clone()
+            function.attributes.update(asked)
         return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
-    jitted = (
-        function if isinstance(function, Jitted) else Jitted(function, Options(_machine(target), threads, cache, optimize), frozenset())
-    )
+    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget)
+    jitted = function if isinstance(function, Jitted) else Jitted(function, options, frozenset())
+    if asked and isinstance(function, Jitted):
+        jitted = Jitted(function.function, replace(function.options, residuals=residuals, budget=budget), function.static, function.dynamic)
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
 
 
@@ -403,9 +418,15 @@ def bundle(
     target: str = "host",
     threads: int = 0,
     cache: bool | str | os.PathLike[str] = True,
+    residuals: str | None = None,
+    budget: int | None = None,
 ) -> Module:
-    """One module with several functions: name -> (function, arguments or `Spec`s). Its functions take and return flat arrays."""
+    """One module with several functions: name -> (function, arguments or `Spec`s). Its functions take and return flat arrays.
+
+    `residuals` and `budget`: what derivatives keep, as for `jit`.
+    """
     trace = ModuleTrace()
+    trace.module.attributes.update(residual_choice(residuals, budget))
     trees: dict[str, tuple[str, str]] = {}
     for name, (function, args) in functions.items():
         leaves, structure = flatten(tuple(args))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
 
 from gradir.dialects import ad
 from gradir.frontends.python import promotion
@@ -26,29 +28,45 @@ from gradir.frontends.python.requests import (
     needs_sequence,
     positions,
 )
+from gradir.frontends.python.residuals import residual_choice
 from gradir.frontends.python.trace import current, eager_mode, python_location, ssa, tracing, user_error
 
 
-def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    function: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    residuals: str | None = None,
+    budget: int | None = None,
+) -> Callable[..., Any]:
     """A function that returns `(value, gradients)` of a scalar function.
 
     `argnums`: which arguments (containers of floating-point arrays) to differentiate; those given by keyword are not. The gradient g
     of a complex z is that of `jax.grad`: the loss changes by Re(g dz).
     `has_aux`: the function returns `(loss, aux)`, and the value is that pair. Usable inside and outside `gradir.jit`, and under itself.
+    `residuals` ("all", "none", "sqrt") is what loops keep that do not say it themselves (`fori_loop`); `budget`: choose it for each so that
+    so many bytes are enough.
     """
     needs_function("grad", function)
+    attributes = residual_choice(residuals, budget)
 
     @functools.wraps(function, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         needs_arguments("grad", function, args, kwargs)
-        return _differentiate(wrapped, function, argnums, has_aux, args, kwargs)
+        return _differentiate(wrapped, function, argnums, has_aux, attributes, args, kwargs)
 
     return wrapped
 
 
-def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(
+    function: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    residuals: str | None = None,
+    budget: int | None = None,
+) -> Callable[..., Any]:
     """As `value_and_grad`, but returns the gradients alone (with `has_aux`: `(gradients, aux)`)."""
-    both = value_and_grad(function, argnums, has_aux)
+    both = value_and_grad(function, argnums, has_aux, residuals, budget)
 
     @functools.wraps(function, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -151,18 +169,19 @@ def _differentiate(
     function: Callable[..., Any],
     argnums: int | tuple[int, ...],
     has_aux: bool,
+    attributes: Mapping[str, Attribute],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
     if not tracing():
-        return _outside(wrapped, function, argnums, has_aux, args, kwargs)
+        return _outside(wrapped, function, argnums, has_aux, attributes, args, kwargs)
     function = _with_keywords(function, kwargs)
     leaves, structure, wrt, grad_structure = differentiated_arguments(function, argnums, args)
     trace = current()[0]
     traced = trace_function(
         trace.module, function, leaves, structure, parent=trace, recording=trace.recording, scalar_first=True, has_aux=has_aux
     )
-    results = request(traced, leaves, wrt)
+    results = request(traced, leaves, wrt, attributes)
     if trace.recording:
         _attach_values(results, function, argnums, has_aux, args)
     count = len(traced.outputs)
@@ -188,13 +207,14 @@ def _attach_values(
         result.concrete = value.concrete
 
 
-def request(traced: Traced, leaves: list[Array], wrt: list[int]) -> list[Array]:
-    """Append `ad.value_and_grad @f(...)`; its results as arrays."""
+def request(traced: Traced, leaves: list[Array], wrt: list[int], attributes: Mapping[str, Attribute] = MappingProxyType({})) -> list[Array]:
+    """Append `ad.value_and_grad @f(...)` with these attributes; its results as arrays."""
     function, builder = current()
     builder.loc = python_location()
     outputs = [x.type for x in traced.outputs]
     op = ad.ValueAndGradOp.make(traced.name, [ssa(x) for x in (*leaves, *traced.captured)], wrt, outputs)
     op.location = builder.loc
+    op.attributes.update(attributes)
     builder.block.add_op(op)
     return [Array(v.type, v, function) for v in op.results if isinstance(v.type, TensorType)]
 
@@ -225,6 +245,7 @@ def _outside(
     function: Callable[..., Any],
     argnums: int | tuple[int, ...],
     has_aux: bool,
+    attributes: Mapping[str, Attribute],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
@@ -238,7 +259,7 @@ def _outside(
     if compiled is None:
 
         def inside(*inner: Any, **keywords: Any) -> Any:
-            return _differentiate(wrapped, function, argnums, has_aux, inner, keywords)
+            return _differentiate(wrapped, function, argnums, has_aux, attributes, inner, keywords)
 
         inside.__name__ = getattr(function, "__name__", "f")
         compiled = wrapped.__dict__["_compiled"] = jit(inside)
