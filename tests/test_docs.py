@@ -92,6 +92,16 @@ def test_python_of_the_manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     assert (tmp_path / "f.gradir").exists() and (tmp_path / "layer.gradir").exists()
 
 
+@pytest.mark.parametrize("page", ["complex.md", "effects.md", "random.md", "regions.md"])
+def test_python_of_short_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their blocks run on arrays of the shapes that the text implies."""
+    monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path))
+    names: dict[str, Any] = {"np": np, "gd": gradir, "x": np.ones((3, 6), np.float32), "v": np.ones(6, np.float32)}
+    names |= {"indices": np.array([[1], [1]], np.int32), "updates": np.array([2, 5], np.float32)}
+    for block in blocks(DOCS / page, "python"):
+        exec(compile(block, page, "exec"), names)
+
+
 def test_dynamic_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of the page run, and its program in MLIR is one."""
     monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path))
