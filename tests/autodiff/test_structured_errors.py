@@ -86,3 +86,26 @@ def test_refused(text: str, kinds: list[str], result: str, op: str, line: int, s
     message = str(caught.value)
     assert op in message and says in message and f"kernel.mlir:{line}:" in message
     assert f"ad.{mode} @f" in message or "complex" in message
+
+
+def test_a_batch_of_a_nest_that_asks_for_the_size_of_what_differs() -> None:
+    text = """
+#id = affine_map<(i) -> (i)>
+func.func private @f(%x: tensor<4xf64>, %w: tensor<3xf64>) -> tensor<3xindex> {
+  %e = tensor.empty() : tensor<3xindex>
+  %zero = arith.constant 0 : index
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%w : tensor<3xf64>) outs(%e : tensor<3xindex>) {
+  ^bb0(%a: f64, %o: index):
+    %n = tensor.dim %x, %zero : tensor<4xf64>
+    linalg.yield %n : index
+  } -> tensor<3xindex>
+  return %r : tensor<3xindex>
+}
+func.func @g(%x: tensor<2x4xf64>, %w: tensor<3xf64>) -> tensor<2x3xindex> {
+  %r = ad.batch @f(%x, %w) over [0] : (tensor<2x4xf64>, tensor<3xf64>) -> tensor<2x3xindex>
+  return %r : tensor<2x3xindex>
+}
+"""
+    with pytest.raises(GradirError, match=r"AD013.*tensor.dim") as caught:
+        Differentiate().apply(parse_module(text, "kernel.mlir"), PassContext())
+    assert "kernel.mlir:8:" in str(caught.value)

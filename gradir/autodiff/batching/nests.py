@@ -24,6 +24,7 @@ from gradir.dialects.types import element_of, i64_array, rank_of, reassociation,
 from gradir.dialects.upstream import arith, linalg, math, tensor
 from gradir.ir.builder import Builder
 from gradir.ir.copying import copy_into
+from gradir.ir.passes import error_at
 
 
 def empty(lanes: Lanes, kind: TensorType[Any]) -> SSAValue:
@@ -86,17 +87,23 @@ def _body(sweep: BatchSweep, nest: Nest, scalars: Sequence[SSAValue], captured: 
     for old, new in zip(scalars, body.args[count:]):
         values[old] = inner(arith.IndexCastOp, [new], [INDEX]) if isinstance(old.type, IndexType) else new
     here = inner(linalg.IndexOp, [], [INDEX], {"dim": IntegerAttr(0, i64)})
-    whole = {v for v in captured if isinstance(v.type, TensorType)}
-    for op in nest.body.walk():  # elements of what differs: at the lane
-        if any(v in whole for v in op.operands) and not isinstance(op, tensor.ExtractOp):
-            raise AssertionError(f"{op.name} reads a whole tensor inside of a loop nest")
     copy_into(body, nest.body, values)
-    lanes_of = {sweep.value(v) for v in whole}
-    for op in list(body.walk()):
+    lanes_of = {sweep.value(v) for v in captured if isinstance(v.type, TensorType)}
+    for op in list(body.walk()):  # elements of what differs: at the lane
         if isinstance(op, linalg.IndexOp) and op.result is not here:
             op.properties["dim"] = next_dim(op.dim.value.data)
         elif isinstance(op, tensor.ExtractOp) and op.tensor in lanes_of:
             op.operands = [op.tensor, here, *op.indices]
+        elif any(v in lanes_of for v in op.operands):
+            raise error_at(
+                op,
+                "this op on a whole tensor, inside of a loop nest, has no meaning for many lanes",
+                part="autodiff",
+                code="AD013",
+                expected="tensor.extract of single elements",
+                found=op.name,
+                hint="compute it before the nest",
+            )
     return body
 
 
