@@ -77,6 +77,10 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     _PYTHON + "effects": ("assert_", "optimization_barrier", "print"),
     "gradir.printing": ("set_print_sink",),
+    _PYTHON + "sampled": ("searchsorted", "interp", "diff", "trapezoid", "polyval", "vander"),
+    _PYTHON + "special_values": (
+        "nan_to_num", "isclose", "allclose", "heaviside", "fmax", "fmin", "nansum", "nanmean", "sinc",
+    ),
     _PYTHON + "sorting": ("sort", "argsort", "sort_together", "top_k", "median"),
     _PYTHON + "indexing": ("take", "dynamic_slice", "dynamic_update_slice", "scatter_add"),
 }  # fmt: skip

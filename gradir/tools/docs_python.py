@@ -41,6 +41,8 @@ SECTIONS = {
     "elementwise": "Elementwise",
     "mathematics": "More elementwise functions",
     "special": "Special functions",
+    "special_values": "Special values",
+    "sampled": "Samples and coefficients",
     "activation": "Activations",
     "complex": "Complex numbers",
     "bits": "Bits",
