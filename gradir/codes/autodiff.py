@@ -43,7 +43,7 @@ AUTODIFF: dict[str, Code] = {
     "AD008": autodiff(
         "derivative needs static sizes",
         meaning="This op's derivative is built for static sizes, or for windows of at most 256 positions.",
-        cause="a product, a convolution or a pooling over a dimension of run-time size.",
+        cause="a convolution or a pooling over a dimension of run-time size, or a size without a name.",
         next_step="make that dimension static, or pad to a static size; other dimensions of the same tensor may stay dynamic.",
     ),
     "AD009": autodiff(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
 from gradir.autodiff.differentiate import Differentiate
+from gradir.dialects import nd
+from gradir.driver.compile import compile_module
 from gradir.errors import GradirError
 from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module, verify_module
 from gradir.reference import run
+from tests.autodiff.gradients import cotangents, with_vjp
 
 
 def named(*sizes: int | str) -> str:
@@ -89,6 +95,83 @@ def test_pad_of_a_run_time_dimension(n: int) -> None:
     np.testing.assert_array_equal(run(module, "f", [X.ravel()[:n]])[0], 2 * X.ravel()[:n])
 
 
+FLAGS = ("", " reverse", " exclusive", " reverse exclusive")
+NAMED = [
+    *((op, f"f64{flags}", {4: "n", 5: "n"}) for op in (nd.CumprodOp, nd.CumlogsumexpOp) for flags in FLAGS),
+    *((op, "f64", {2: "a", 4: "n", 3: "c"}) for op in (nd.CumprodOp, nd.CumlogsumexpOp)),
+    *((nd.ScatterGeneralOp, f"f64 {kind} with duplicates", {4: "n"}) for kind in ("set", "add", "mul", "max", "min")),
+    (nd.ScatterGeneralOp, "f64 mul with zeros", {3: "n"}),
+    (nd.ScatterGeneralOp, "f64 rows, one outside", {4: "n", 3: "k"}),
+    (nd.ScatterGeneralOp, "f64 windows over the edge, set", {4: "n", 3: "k"}),
+    (nd.ScatterGeneralOp, "f64 batches", {3: "n"}),
+    (nd.LuOp, "f64", {3: "n"}),
+    (nd.LuOp, "f64 tall batch", {2: "b"}),
+    (nd.QrOp, "f64", {3: "n"}),
+    (nd.QrOp, "f64 tall batch", {4: "m+2", 2: "m"}),
+    (nd.SvdOp, "f64", {3: "n"}),
+    (nd.SvdOp, "f64 tall batch", {3: "n+1", 2: "n"}),
+    (nd.EighOp, "f64 upper batch", {2: "n"}),
+    (nd.RfftOp, "f64 odd batch", {2: "b"}),
+    (nd.IrfftOp, "f64 odd batch", {2: "b"}),
+    (nd.RfftOp, "f64 odd batch", {5: "2*k+1", 3: "k+1"}),
+    (nd.IrfftOp, "f64", {6: "2*k", 4: "k+1"}),
+]
+
+
+def with_names(text: str, names: dict[int, str]) -> str:
+    """The sizes that have a name are run-time sizes."""
+
+    def replace(match: re.Match[str]) -> str:
+        *sizes, element = match[1].split("x", match[1].count("x") - element_crosses(match[1]))
+        dims = "x".join("?" if int(n) in names else n for n in sizes)
+        return (
+            f"tensor<{dims}x{element}, [{', '.join(chr(34) + names.get(int(n), '') + chr(34) for n in sizes)}]>"
+            if "?" in dims
+            else match[0]
+        )
+
+    return re.sub(r"tensor<((?:\d+x)+[a-z][\w<]*>?)>", replace, text)
+
+
+def element_crosses(kind: str) -> int:
+    """The letters x in the element type."""
+    return 1 if "complex" in kind else 0
+
+
+@pytest.mark.parametrize(("op", "name", "sizes"), NAMED, ids=lambda x: x.name if isinstance(x, type) else str(x))
+def test_run_time_sizes_change_nothing(op: Any, name: str, sizes: dict[int, str]) -> None:
+    """Against the same program with numbers, which the table of derivatives checks."""
+    sample = next(s for s in op.samples() if s.name == name)
+    text = with_names(sample.text, sizes)
+    assert text.count("?") >= 2
+    inputs, cts = sample.inputs(), cotangents(sample.text, sample.inputs(), seed=4)
+    expected = run(with_vjp(sample.text, sample.wrt), "vjp", [*inputs, *cts])[len(cts) :]
+    for found, value in zip(run(with_vjp(text, sample.wrt), "vjp", [*inputs, *cts])[len(cts) :], expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("op", "name", "sizes"), NAMED, ids=lambda x: x.name if isinstance(x, type) else str(x))
+def test_run_time_sizes_compiled(op: Any, name: str, sizes: dict[int, str]) -> None:
+    sample = next(s for s in op.samples() if s.name == name)
+    module = with_vjp(with_names(sample.text, sizes), sample.wrt)
+    inputs, cts = sample.inputs(), cotangents(sample.text, sample.inputs(), seed=4)
+    found = compile_module(module, cache=False)["vjp"].flat(*inputs, *cts)
+    for a, b in zip(found, run(module, "vjp", [*inputs, *cts]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_products_of_a_run_time_number(n: int) -> None:
+    """With zeros among them, of few and of none; twice."""
+    kind = named("b").replace("f32", "f64")
+    text = f"func.func @f(%x: {kind}) -> {kind} {{\n%r = nd.cumprod %x dim 0 : {kind}\nreturn %r : {kind}\n}}"
+    module = with_vjp(text, (0,))
+    x, ct = np.array([2.0, 0.0, 3.0, -1.0])[:n], np.array([1.0, 10.0, 100.0, 1000.0])[:n]
+    expected = [sum(ct[i] * np.prod(np.delete(x[: i + 1], j)) for i in range(j, n)) for j in range(n)]
+    np.testing.assert_allclose(run(module, "vjp", [x, ct])[1], expected)
+
+
 REFUSED = {
     "concatenate": (
         [named("b"), "tensor<2xf32>"],
@@ -96,7 +179,6 @@ REFUSED = {
         "tensor<?xf32>",
     ),
     "pad": ([named("b")], f"nd.pad %x0, %zero low [1] high [0] : {named('b')}, tensor<f32> -> tensor<?xf32>", "tensor<?xf32>"),
-    "cumprod": ([named("b", 2)], f"nd.cumprod %x0 dim 0 : {named('b', 2)}", named("b", 2)),
     "conv_general": (
         [named(1, "h", 2), "tensor<3x2x2xf32>"],
         f"nd.conv_general %x0, %x1 : {named(1, 'h', 2)}, tensor<3x2x2xf32> -> {named(1, 'max(h-2,0)', 2)}",

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.tensors import TensorBuilder, named_size, needs_static_sizes
+from gradir.autodiff.tensors import TensorBuilder, named_size
 from gradir.dialects.nd import cumulative as nd
 from gradir.dialects.nd.elementwise import ExpOp, MulStrongOp
 from gradir.dialects.nd.indexing import ScatterAddOp
@@ -61,23 +61,44 @@ class _Lines:
         return t.convert(t.transpose(moved, [self.order.index(k) for k in range(len(self.order))]), element_of(self.op.operand))
 
 
-def _number(op: nd.Cumulative) -> int:
-    """The size of the folded dimension, which says how often a recurrence doubles its reach."""
-    size = shape_of(op.operand)[op.number("dim")]
-    if not isinstance(size, int):
-        raise needs_static_sizes(op, f"a number for dimension {op.number('dim')}", op.operand)
-    return size
+class _Pairs:
+    """(place j, fold i >= j) of every row, as [rows, n, n]: where a run-time n does not tell how often a recurrence doubles its reach."""
+
+    def __init__(self, lines: _Lines) -> None:
+        self.t, self.kind = lines.t, tensor(lines.element, (lines.rows, lines.n, lines.n))
+        places = tensor(i64, (lines.rows, lines.n, lines.n))
+        self.j, self.i = self.t.iota(places, 1), self.t.iota(places, 2)
+
+    def by_place(self, x: SSAValue) -> SSAValue:
+        """x[j] at (j, i)"""
+        return self.t.broadcast(x, self.kind, (0, 1))
+
+    def by_fold(self, x: SSAValue) -> SSAValue:
+        """x[i] at (j, i)"""
+        return self.t.broadcast(x, self.kind, (0, 2))
+
+    def total(self, ct: SSAValue, slopes: SSAValue) -> SSAValue:
+        """sum over i >= j of ct[i] slopes[j, i]"""
+        t = self.t
+        local = t.where(t.compare("ge", self.i, self.j), slopes)
+        return t.sum(t.mul_strong(self.by_fold(ct), local), (2,))
 
 
 @vjp(nd.CumprodOp)
 def cumprod_vjp(t: TensorBuilder, op: nd.CumprodOp, ct: SSAValue) -> Rule:
     """d x_j = (prod_{k<j} x_k) s_j dx_j with s_j = ct_j + x_{j+1} s_{j+1}: no division.
 
-    The recurrence doubles its reach each step (Hillis and Steele, 1986): log2(n) steps, never a loop over n.
+    The recurrence doubles its reach each step (Hillis and Steele, 1986): log2(n) steps, never a loop over n. Where n is known at run time
+    alone: d x_j = sum_{i>=j} ct_i (prod_{k<=i, k!=j} x_k) dx_j, n^2 products.
     """
     if 0 in shape_of(op.operand):
         return (t.zeros(op.operand.type),)
-    lines, n = _Lines(t, op, ct), _number(op)
+    lines = _Lines(t, op, ct)
+    n = lines.n
+    if not isinstance(n, int):
+        pairs = _Pairs(lines)
+        factors = t.select(t.compare("eq", pairs.i, pairs.j), t.full(1.0, pairs.kind), pairs.by_fold(lines.x))
+        return (lines.back(pairs.total(lines.ct, _scan(t, nd.CumprodOp, factors, 2, False, False))),)
 
     def ahead(x: SSAValue, by: int) -> SSAValue:
         return t.pad(x, 0.0, (0, -by), (0, by))
@@ -95,13 +116,20 @@ def cumprod_vjp(t: TensorBuilder, op: nd.CumprodOp, ct: SSAValue) -> Rule:
 def cumlogsumexp_vjp(t: TensorBuilder, op: nd.CumlogsumexpOp, ct: SSAValue) -> Rule:
     """d y_i = sum_{j<=i} e**(x_j - y_i) dx_j: dx_j = e**(x_j - y_j) r_j, r_j = ct_j + e**(y_j - y_{j+1}) r_{j+1}. No exponent is positive.
 
-    The recurrence doubles its reach each step, as that of `cumprod_vjp`. Where all so far is -inf the derivative is 0.
+    The recurrence doubles its reach each step, as that of `cumprod_vjp`; at a run-time n the sum is taken as it is written. Where all so
+    far is -inf the derivative is 0.
     """
     if 0 in shape_of(op.operand):
         return (t.zeros(op.operand.type),)
-    lines, n = _Lines(t, op, ct), _number(op)
+    lines = _Lines(t, op, ct)
+    n = lines.n
     y = _scan(t, nd.CumlogsumexpOp, lines.x, 1, False, False)
     nothing = t.compare("eq", y, t.full_like(-math.inf, y))
+    if not isinstance(n, int):
+        pairs = _Pairs(lines)
+        logs = t.select(nothing, t.full_like(math.inf, y), y)  # e**(x - inf) = 0
+        slopes = t.unary(ExpOp, t.sub(pairs.by_place(lines.x), pairs.by_fold(logs)))
+        return (lines.back(pairs.total(lines.ct, slopes)),)
 
     def ahead(x: SSAValue, by: int, fill: float = 0.0) -> SSAValue:
         return t.pad(x, fill, (0, -by), (0, by))

@@ -20,6 +20,7 @@ from gradir.autodiff.spell_out import LOOPS
 from gradir.autodiff.tensors import TensorBuilder, known_sizes, named_size
 from gradir.dialects import nd
 from gradir.dialects.nd.base import emit
+from gradir.dialects.nd.shape import TO_END
 from gradir.dialects.nd.spelled_out import counted, lifted
 from gradir.dialects.types import element_of, i64_attr, is_unsigned, numpy_dtype, shape_of, tensor
 from gradir.ir.builder import Builder
@@ -75,12 +76,12 @@ class _Places:
     op: nd.ScatterGeneralOp
     at: SSAValue
     inside: SSAValue | None
-    volume: int
+    volume: int | str
 
     @classmethod
     def of(cls, t: TensorBuilder, op: nd.ScatterGeneralOp) -> _Places:
         """Positions in i64 over the shape of the updates."""
-        n, shape, updates = op.dimensions, known_sizes(op, op.inputs[0]), known_sizes(op, op.updates[0])
+        n, shape, updates = op.dimensions, _named(op, op.inputs[0]), _named(op, op.updates[0])
         kind = tensor(i64, updates)
         coordinates: dict[int, SSAValue] = {}
 
@@ -88,21 +89,19 @@ class _Places:
             coordinates[d] = t.add(coordinates[d], value) if d in coordinates else value
 
         for k, d in enumerate(n.map):
-            add(d, t.broadcast(_component(t, op.indices, k, max(shape[d], 1)), kind, n.batch))
+            add(d, t.broadcast(_component(t, op.indices, k, shape[d]), kind, n.batch))
         for k, d in enumerate(n.operand_batch):
             add(d, t.iota(kind, n.batch_of(k)))
         for d, place in zip(n.walked, n.window):
             add(d, t.iota(kind, place))
         at, inside = t.zeros(kind), None
         for d, value in coordinates.items():
-            stride = math.prod(shape[d + 1 :])
-            at = t.add(at, t.mul(value, t.full_like(stride, value)))
-            for direction, bound in (("ge", 0), ("lt", shape[d])):
-                fits = t.compare(direction, value, t.full_like(bound, value))
+            at = t.add(at, t.mul(value, t.full_size(_volume(shape[d + 1 :]), kind)))
+            for fits in (t.compare("ge", value, t.full_like(0, value)), t.compare("lt", value, t.full_size(shape[d], kind))):
                 inside = fits if inside is None else t.logical_and(inside, fits)
-        volume = math.prod(shape)
+        volume = _volume(shape)
         if inside is not None:
-            at = t.select(inside, at, t.full_like(volume, at))
+            at = t.select(inside, at, t.full_size(volume, kind))
         return cls(t, op, at, inside, volume)
 
     def read(self, x: SSAValue) -> SSAValue:
@@ -132,13 +131,23 @@ class _Places:
         return emit(self.t.builder, made)
 
 
-def _component(t: TensorBuilder, indices: SSAValue, k: int, size: int) -> SSAValue:
+def _named(op: nd.ScatterGeneralOp, value: SSAValue) -> tuple[int | str, ...]:
+    return tuple(named_size(op, value, d) for d in range(len(shape_of(value))))
+
+
+def _volume(sizes: Sequence[int | str]) -> int | str:
+    found = size_algebra.product(sizes)
+    assert found is not None, "the product of sizes with names has one"
+    return found
+
+
+def _component(t: TensorBuilder, indices: SSAValue, k: int, size: int | str) -> SSAValue:
     """Component k of every index vector, in i64; a ui64 beyond its range is beyond any size."""
     *batch, _ = shape_of(indices)
-    sizes = [n if isinstance(n, int) else 0 for n in batch]
+    sizes = [n if isinstance(n, int) else TO_END for n in batch]
     found = t.reshape(t.slice(indices, [*(0 for _ in batch), k], [*sizes, k + 1]), batch)
     if is_unsigned(element_of(found)) and numpy_dtype(element_of(found)).itemsize == 8:
-        found = t.binary(nd.MinOp, found, t.full_like(size, found))
+        found = t.binary(nd.MinOp, found, t.full_size(size, found.type))
     return t.convert(found, i64)
 
 
@@ -168,16 +177,12 @@ def _set(p: _Places, k: int, ct: SSAValue) -> Pair:
     """The update that came last takes ct, the others and what was overwritten 0"""
     t, updates = p.t, p.op.updates[k]
     shape = shape_of(p.at)
-    numbers = t.reshape(t.iota(tensor(i64, (math.prod(_sizes(shape)),)), 0), shape)
+    numbers = t.reshape(t.iota(tensor(i64, (size_algebra.product(shape),)), 0), shape)
     last = p.scatter("set", t.full(-1, tensor(i64, shape_of(ct))), numbers)
     untouched = t.compare("lt", last, t.full_like(0, last))
     wins = t.compare("eq", p.read(last), numbers)
     assert updates.type == tensor(element_of(ct), shape)
     return lambda: t.where(untouched, ct), lambda: p.kept(t.where(wins, p.read(ct)))
-
-
-def _sizes(shape: Sequence[int | str | None]) -> list[int]:
-    return [n for n in shape if isinstance(n, int)]
 
 
 def _extreme(p: _Places, k: int, ct: SSAValue) -> Pair:
@@ -215,7 +220,9 @@ def _products_of_others(p: _Places, updates: SSAValue) -> SSAValue:
     The updates are sorted by place; products of those before and of those behind within a place double their reach each step.
     """
     t, shape = p.t, shape_of(p.at)
-    count = math.prod(_sizes(shape))
+    count = size_algebra.product(shape)
+    if not isinstance(count, int):
+        return _products_of_all_others(p, updates)
     line = (count,)
     order = nd.SortOp.make([t.reshape(p.at, line), t.reshape(updates, line), t.iota(tensor(i64, line), 0)], 0)
     emit(t.builder, order)
@@ -240,6 +247,19 @@ def _products_of_others(p: _Places, updates: SSAValue) -> SSAValue:
     return t.reshape(back.outputs[1], shape)
 
 
+def _products_of_all_others(p: _Places, updates: SSAValue) -> SSAValue:
+    """The same where their number is known at run time alone: each update with every other one, n^2 products."""
+    t, shape = p.t, shape_of(p.at)
+    count = size_algebra.product(shape)
+    places, factors = t.reshape(p.at, (count,)), t.reshape(updates, (count,))
+    kind = tensor(i64, (count, count))
+    same = t.compare("eq", t.broadcast(places, kind, (0,)), t.broadcast(places, kind, (1,)))
+    other = t.compare("ne", t.iota(kind, 0), t.iota(kind, 1))
+    square = t.broadcast(factors, tensor(element_of(updates), (count, count)), (1,))
+    chosen = t.select(t.logical_and(same, other), square, t.full_like(1.0, square))
+    return t.reshape(t.reduce(nd.ReduceProdOp, chosen, (1,)), shape)
+
+
 # -- with a region
 
 
@@ -249,7 +269,7 @@ def scatter_loop(builder: Builder, op: nd.ScatterGeneralOp) -> Sequence[SSAValue
     if not math.prod(shape) or 0 in shape_of(op.updates[0]):
         return op.inputs
     places = _Places.of(t, op)
-    trips = math.prod(_sizes(shape_of(places.at)))
+    trips = math.prod(known_sizes(op, op.updates[0]))
     at = t.reshape(places.at, (trips,))
     inside = None if places.inside is None else t.reshape(places.inside, (trips,))
     updates = [t.reshape(value, (trips,)) for value in op.updates]

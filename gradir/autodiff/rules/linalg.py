@@ -8,13 +8,16 @@ linear algebra" (2017).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from gradir import size_algebra
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.autodiff.tensors import TensorBuilder, named_size, needs_static_sizes
 from gradir.dialects import nd
+from gradir.dialects.nd.shape import TO_END
 from gradir.dialects.text import flag_attr
 from gradir.dialects.types import element_of, is_complex, shape_of, tensor
 
@@ -94,6 +97,26 @@ class Matrices:
         return self.t.sub(self.masked(both, "ge" if lower else "le"), self.t.scale(self.masked(both, "eq"), 0.5))
 
 
+@dataclass(frozen=True)
+class MatrixSizes:
+    """The sizes of matrices: those of the batch as limits of slices, rows and columns, and how many rows there are more."""
+
+    batch: tuple[int, ...]
+    rows: int | str
+    columns: int | str
+    surplus: int
+
+    @classmethod
+    def of(cls, op: Operation) -> MatrixSizes:
+        """Of the operand of `op`. Error AD008 where nothing tells by how much rows and columns differ."""
+        sizes = [named_size(op, op.operands[0], d) for d in range(len(shape_of(op.operands[0])))]
+        *batch, rows, columns = sizes
+        surplus = size_algebra.minus(rows, columns)
+        if not isinstance(surplus, int):
+            raise needs_static_sizes(op, "numbers of rows and columns, or a known difference", op.operands[0])
+        return cls(tuple(n if isinstance(n, int) else TO_END for n in batch), rows, columns, surplus)
+
+
 @vjp(nd.CholeskyOp)
 def cholesky_vjp(t: TensorBuilder, op: nd.CholeskyOp, ct: SSAValue) -> tuple[Contribution, ...]:
     """dA = L^-T phi(L^T dL) L^-1, phi: the lower triangle with half the diagonal"""
@@ -136,23 +159,22 @@ def lu_vjp(t: TensorBuilder, op: nd.LuOp, cts: Cotangents) -> tuple[Contribution
     ct = cts[0]
     assert ct is not None, "permutation and pivots carry no cotangent"
     m = Matrices(t)
-    *batch, rows, columns = known_sizes(op, op.operand)
-    k = min(rows, columns)
-    lead = [0] * len(batch)
-    left = t.slice(op.factors, [*lead, 0, 0], [*batch, rows, k])
-    left = t.pad(m.masked(left, "gt"), 0.0, [*lead, 0, 0], [*lead, 0, rows - k])
+    sizes = MatrixSizes.of(op)
+    batch, lead, more, wider = sizes.batch, [0] * len(sizes.batch), max(sizes.surplus, 0), max(-sizes.surplus, 0)
+    left = t.slice(op.factors, [*lead, 0, 0], [*batch, TO_END, TO_END - wider])
+    left = t.pad(m.masked(left, "gt"), 0.0, [*lead, 0, 0], [*lead, 0, more])
     left = t.add(left, m.identity(left))
-    upper = t.slice(op.factors, [*lead, 0, 0], [*batch, k, columns])
-    upper = t.pad(m.masked(upper, "le"), 0.0, [*lead, 0, 0], [*lead, columns - k, 0])
-    if k < columns:
+    upper = t.slice(op.factors, [*lead, 0, 0], [*batch, TO_END - more, TO_END])
+    upper = t.pad(m.masked(upper, "le"), 0.0, [*lead, 0, 0], [*lead, wider, 0])
+    if wider:
         numbers = m.places(upper)[0]
-        below = t.compare("ge", numbers, t.full(float(k), numbers.type))
+        below = t.compare("ge", numbers, t.full_size(sizes.rows, numbers.type))
         upper = t.add(upper, t.where(below, m.identity(upper)))
     inner = m.masked(m.product(m.transposed(left), ct), "gt")
     inner = t.add(inner, m.masked(m.product(ct, m.transposed(upper)), "le"))
     inner = m.solve(upper, inner, left=False, lower=False, turned=True)
     inner = m.solve(left, inner, left=True, lower=True, turned=True, unit=True)
-    chosen = m.rows(op.permutation, tensor(i32, (*batch, rows, rows)))
+    chosen = m.rows(op.permutation, tensor(i32, (*shape_of(op.operand)[:-1], sizes.rows)))
     hits = t.compare("eq", chosen, m.places(chosen)[1])
     swaps = t.convert(hits, element_of(ct))
     return (m.product(m.transposed(swaps), inner),)

@@ -17,9 +17,10 @@ from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from gradir.autodiff.registry import Contribution, vjp
-from gradir.autodiff.rules.linalg import Matrices
-from gradir.autodiff.tensors import TensorBuilder, known_sizes
+from gradir.autodiff.rules.linalg import Matrices, MatrixSizes
+from gradir.autodiff.tensors import TensorBuilder, needs_static_sizes
 from gradir.dialects import nd
+from gradir.dialects.nd.shape import TO_END
 from gradir.dialects.types import element_of, is_complex, shape_of, tensor
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
@@ -46,21 +47,23 @@ def unsupported(op: Operation, expected: str, found: str) -> GradirError:
 @vjp(nd.QrOp)
 def qr_vjp(t: TensorBuilder, op: nd.QrOp, cts: Cotangents) -> tuple[Contribution, ...]:
     """dA = (dQ + Q mirror(M)) R^-* with M = R dR* - dQ* Q; mirror: the lower triangle and its adjoint, a real diagonal as that of R"""
-    *batch, rows, columns = known_sizes(op, op.operand)
-    if op.flag("full") and rows > columns:
+    sizes = MatrixSizes.of(op)
+    if op.flag("full") and sizes.surplus > 0:
         raise unsupported(op, "reduced factors of a matrix with more rows than columns", str(op.operand.type))
     m = Matrices(t)
     by_q, by_r = (m.conj(ct if ct is not None else t.zeros(value.type)) for ct, value in zip(cts, op.results))
-    if rows >= columns:
+    if sizes.surplus >= 0:
         return (m.conj(_qr_cotangent(t, op.q, op.r, by_q, by_r)),)
     # [A1 A2] = Q [R1 R2]: A1 = Q R1 is square, R2 = Q* A2
-    lead = [0] * len(batch)
+    rows, batch, lead = sizes.rows, sizes.batch, [0] * len(sizes.batch)
+    if not isinstance(rows, int):
+        raise needs_static_sizes(op, "a number of rows, where there are more columns", op.operand)
 
     def left(x: SSAValue) -> SSAValue:
         return t.slice(x, [*lead, 0, 0], [*batch, rows, rows])
 
     def right(x: SSAValue) -> SSAValue:
-        return t.slice(x, [*lead, 0, rows], [*batch, rows, columns])
+        return t.slice(x, [*lead, 0, rows], [*batch, rows, TO_END])
 
     by_q = t.add(by_q, m.product(right(op.operand), m.adjoint(right(by_r))))
     square = _qr_cotangent(t, op.q, left(op.r), by_q, left(by_r))
@@ -142,9 +145,8 @@ def svd_vjp(t: TensorBuilder, op: nd.SvdOp, cts: Cotangents) -> tuple[Contributi
     m = Matrices(t)
     by_u, by_s, by_vh = cts
     u, s, vh = op.u, op.s, op.vh
-    *_, rows, columns = known_sizes(op, op.operand)
-    least = min(rows, columns)
-    if op.flag("full") and rows != columns:
+    surplus = MatrixSizes.of(op).surplus
+    if op.flag("full") and surplus:
         raise unsupported(op, "reduced factors, or a square matrix", str(op.operand.type))
     element = element_of(u)
     square = tensor(element, (*shape_of(s), shape_of(s)[-1]))
@@ -168,12 +170,12 @@ def svd_vjp(t: TensorBuilder, op: nd.SvdOp, cts: Cotangents) -> tuple[Contributi
     outside: list[SSAValue] = []
     if by_u is not None and inner_u is not None:
         core = t.add(core, t.mul(t.mul_strong(gaps, t.sub(inner_u, m.adjoint(inner_u))), along_columns))
-        if rows > least:
+        if surplus > 0:
             rest = t.sub(by_u, m.product(u, inner_u))
             outside.append(m.product(t.mul_strong(rest, _inverse(t, m.columns(wide, rest.type))), vh))
     if by_v is not None and inner_v is not None:
         core = t.add(core, t.mul(along_rows, t.mul_strong(gaps, t.sub(inner_v, m.adjoint(inner_v)))))
-        if columns > least:
+        if surplus < 0:
             rest = t.sub(m.adjoint(by_v), m.product(m.adjoint(inner_v), vh))
             outside.append(m.product(u, t.mul_strong(rest, _inverse(t, m.rows(wide, rest.type)))))
     found = m.product(m.product(u, core), vh)
