@@ -35,7 +35,7 @@ SCHEDULE = ("semantics", "damaged", "compiled", "damaged", "gradient", "damaged"
 """Which question the seeds 0, 1, 2, ... ask."""
 
 GRADIENTS = (
-    "derivatives", "compiled-derivatives", "derivatives", "second-order", "derivatives", "lanes", "derivatives", "compiled-derivatives",
+    "derivatives", "compiled-derivatives", "derivatives", "second-order", "policies", "lanes", "derivatives", "compiled-derivatives",
 )  # fmt: skip
 """The same for a campaign on derivatives."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from gradir.dialects import nd
+from gradir.dialects.residuals import POLICIES, POLICY
 from gradir.dialects.upstream import arith, scf
 from gradir.tools.fuzz.gradients.scope import INDEX, Scope
 
@@ -73,8 +74,14 @@ def loop(scope: Scope, grow: Grow) -> None:
     inner = scope.inside([INDEX, *kinds])
     grow(inner)
     inner.builder.op(scf.YieldOp, _yield(inner, kinds))
-    new = scope.builder.op(scf.ForOp, [lower, upper, step, *carried], kinds, regions=[Region(inner.block)])
+    operands = [lower, upper, step, *carried]
+    new = scope.builder.op(scf.ForOp, operands, kinds, regions=[Region(inner.block)], attributes=_policy(scope))
     scope.add(*new.results)
+
+
+def _policy(scope: Scope) -> dict[str, Attribute]:
+    """What the loop keeps for its derivative, where it says so itself."""
+    return {POLICY: StringAttr(scope.program.one_of(POLICIES))} if scope.program.chance(0.25) else {}
 
 
 def _positive(scope: Scope) -> SSAValue:
@@ -101,7 +108,11 @@ def while_loop(scope: Scope, grow: Grow) -> None:
     following = _next(after, after.block.args[0])
     after.builder.op(scf.YieldOp, [following, *_yield(after, kinds[1:])])
     new: Operation = scope.builder.op(
-        scf.WhileOp, [scope.index_constant(0), *carried], [v.type for v in handed_on], regions=[Region(before.block), Region(after.block)]
+        scf.WhileOp,
+        [scope.index_constant(0), *carried],
+        [v.type for v in handed_on],
+        regions=[Region(before.block), Region(after.block)],
+        attributes=_policy(scope),
     )
     scope.add(*new.results)
 

@@ -249,6 +249,19 @@ def second_order(text: str, seed: int) -> str | None:
     return None
 
 
+def policies(text: str, seed: int) -> str | None:
+    """Whatever loops keep, the derivative has the same bits."""
+    one = case(text, seed)
+    source, inputs = with_derivatives(one), [*one.inputs, *one.cotangents]
+    expected = run(_resolved(source.clone()), "reverse", inputs)
+    for policy in ("none", "sqrt"):
+        found = run(_resolved(source.clone(), loop_policy=policy), "reverse", inputs)
+        complaint = _different(f"loop-policy={policy}", expected, found, 0.0)
+        if complaint is not None:
+            return complaint
+    return None
+
+
 LANES = 3
 
 
@@ -309,4 +322,5 @@ QUESTIONS: Mapping[str, Callable[[str, int], str | None]] = {
     "compiled-derivatives": _without_refusal(compiled_derivatives),
     "second-order": _without_refusal(second_order),
     "lanes": _without_refusal(lanes),
+    "policies": _without_refusal(policies),
 }
