@@ -18,7 +18,7 @@ FLOPS = "gradir.flops"
 
 @dataclass(frozen=True)
 class CountFlops(Pass):
-    """Before and after: level 1. Each function with a body has the attribute `gradir.flops`: floating-point operations of one run.
+    """Before and after: levels 1 and 2. Each function with a body has the attribute `gradir.flops`: floating-point operations of one run.
 
     Loops count by their trips, calls by their callee, branches by their dearest side; a transcendental is one operation. For what
     really runs, count after the simplifications: `differentiate,inline,symbol-dce,nd-expand,canonicalize,nd-simplify,cse,dce,count-flops`.

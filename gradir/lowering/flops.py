@@ -1,9 +1,9 @@
-"""How many floating-point operations a function of level 1 executes: `flops(module, "f")`.
+"""How many floating-point operations a function of level 1 or 2 executes: `flops(module, "f")`.
 
 One per element and operation: an addition, a product, a comparison, a choice (`select`), a conversion, and each transcendental alike. A
 product of matrices is 2 m n k, a reduction one per element it reads, a factorisation its textbook number. Moving data (reshapes, slices,
 gathers, constants, broadcasts) and arithmetic on integers, indices and booleans are free. A loop counts its body times its trips, a call
-its callee, a branch the dearest side, an op with a region its region per element.
+its callee, a branch the dearest side, an op with a region its region per element, a loop nest (`linalg.generic`) its body per point.
 
 Count what is executed: after `nd-expand` and the simplifications, the last form of level 1. Before them, composites count as their
 expansions, and products with zeros and values nobody reads count too.
@@ -17,13 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, ModuleOp, TensorType
+from xdsl.dialects.builtin import ComplexType, FloatAttr, IndexType, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.nd.library import CustomCallOp
+from gradir.dialects.nests import Nest
 from gradir.dialects.types import shape_of
-from gradir.dialects.upstream import arith, func, scf
+from gradir.dialects.upstream import arith, func, linalg, scf
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 
@@ -77,7 +78,9 @@ class Counter:
             return self._expanded(op)
         if isinstance(op, nd.RegionOp) and op.regions:
             return self._per_element(op, _applications(self, op))
-        if not isinstance(op, nd.NdOp) or type(op) in MOVES:
+        if not isinstance(op, nd.NdOp):
+            return _scalar(op) if op.name.startswith(SCALARS) else 0
+        if type(op) in MOVES:
             return 0
         return _elementwise(self, op)
 
@@ -267,14 +270,40 @@ def _constant(value: SSAValue) -> int | None:
     return None if None in numbers else combine(*numbers)
 
 
-def _scalar(_counter: Counter, op: Operation) -> int:
-    return 1 if any(is_floating(v.type) for v in (*op.operands, *op.results)) else 0
+def _scalar(op: Operation) -> int:
+    """One for arithmetic on a floating-point number; constants are none"""
+    return 1 if op.operands and any(is_floating(v.type) for v in (*op.operands, *op.results)) and not _guards(op) else 0
+
+
+def _guards(op: Operation) -> bool:
+    """Whether `op` is part of a strong product but for the product: `select(x == 0 | y == 0, 0, x * y)` is one op of `nd` too"""
+    if isinstance(op, arith.SelectOp):
+        return _is_zero(op.lhs) and isinstance(op.rhs.owner, arith.MulfOp) and isinstance(op.cond.owner, arith.OrIOp)
+    if not isinstance(op, arith.CmpfOp) or not any(map(_is_zero, op.operands)):
+        return False
+    ored = [use.operation for use in op.result.uses]
+    return bool(ored) and all(isinstance(o, arith.OrIOp) and all(_guards(use.operation) for use in o.result.uses) for o in ored)
+
+
+def _is_zero(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr) and owner.value.value.data == 0
+
+
+def _nest(counter: Counter, op: Any) -> int:
+    """The body at every point"""
+    inside = counter.block(op.body.block)
+    sizes = [size if isinstance(size, int) else None for size in Nest.of(op).sizes]
+    return inside * counter.known(op, *sizes) if inside else 0
 
 
 INDEX_ARITHMETIC: dict[type[Operation], Callable[..., int]] = {
     arith.AddiOp: operator.add, arith.SubiOp: operator.sub, arith.MuliOp: operator.mul,
     arith.MaxSIOp: max, arith.MinSIOp: min, arith.IndexCastOp: int,
 }  # fmt: skip
+
+SCALARS = ("arith.", "math.")
+"""Dialects of operations on single numbers."""
 
 MOVES: frozenset[type[Operation]] = frozenset(
     (
@@ -297,7 +326,7 @@ RULES: dict[type[Operation], Callable[[Counter, Any], int]] = {
     **dict.fromkeys((nd.CumsumOp, nd.CumprodOp, nd.CummaxOp, nd.CumminOp, nd.CumlogsumexpOp), _reads),
     **dict.fromkeys((nd.FftOp, nd.IfftOp, nd.RfftOp, nd.IrfftOp), _fourier),
     **dict.fromkeys((nd.CholeskyOp, nd.TriangularSolveOp, nd.LuOp, nd.QrOp, nd.EighOp, nd.SvdOp), _factorisation),
-    **dict.fromkeys((arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp, arith.CmpfOp, arith.SelectOp), _scalar),
+    linalg.GenericOp: _nest,
 }  # fmt: skip
 
 __all__ = ["Counter", "flops"]

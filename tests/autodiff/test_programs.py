@@ -12,7 +12,7 @@ import gradir as gd
 from gradir.frontends.python.pytrees import flatten
 from tests.autodiff.programs import GRADIR, PROGRAMS
 from tests.autodiff.programs.golden import PATH, QUESTIONS, asked, distance
-from tests.autodiff.programs.page import COSTLY, cost
+from tests.autodiff.programs.page import COSTLY, cost, stencil_cost
 
 GOLDEN = json.loads(PATH.read_text(encoding="utf-8"))["answers"]
 CASES = [(name, question) for name, program in PROGRAMS.items() for question in asked(program)]
@@ -58,3 +58,8 @@ def test_in_f32(name: str) -> None:
 def test_a_gradient_costs_at_most_four_times_the_function(name: str) -> None:
     forward, both = cost(PROGRAMS[name])
     assert 0 < forward <= both <= COSTLY.get(name, 4) * forward
+
+
+def test_so_does_that_of_a_stencil_in_loop_nests() -> None:
+    forward, both = stencil_cost()
+    assert 0 < forward <= both <= 4 * forward

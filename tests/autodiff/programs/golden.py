@@ -27,7 +27,7 @@ def value_and_gradients(program: Program, k: Toolkit, args: Any) -> tuple[Any, A
 
 def direction(params: Any, k: Toolkit) -> Any:
     """A tangent: cosines, the same for everyone."""
-    return k.tree_map(lambda x: np.cos(np.arange(np.size(x)) + 1.0).reshape(np.shape(x)).astype(np.asarray(x).dtype), params)
+    return k.tree_map(lambda x: np.cos(np.arange(np.size(x)) + 1.0).reshape(np.shape(x)).astype(x.dtype), params)
 
 
 def hessian_vector_product(program: Program, k: Toolkit, args: Any) -> Any:
@@ -40,7 +40,7 @@ def hessian_vector_product(program: Program, k: Toolkit, args: Any) -> Any:
 def gradients_by_example(program: Program, k: Toolkit, args: Any) -> Any:
     """A gradient for each row of the data: vmap of grad, each row a batch of one."""
     params, *data = args
-    rows = [np.asarray(x)[:, None] for x in data]
+    rows = [x[:, None] for x in data]
     return k.ad.vmap(k.ad.grad(program.loss(k)), in_axes=(None, *(0 for _ in rows)))(params, *rows)
 
 

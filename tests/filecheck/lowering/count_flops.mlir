@@ -65,3 +65,27 @@ func.func @families(%x: tensor<8x8xf64>, %image: tensor<1x6x6x2xf64>, %k: tensor
   %w = nd.pad %z, %zero low [0, 0, 0, 0] high [0, 1, 1, 0] : tensor<1x3x3x4xf64>, tensor<f64> -> tensor<1x4x4x4xf64>
   return %t, %y, %w : tensor<8x8xf64>, tensor<8xf64>, tensor<1x4x4x4xf64>
 }
+
+// Five at each of 4 x 3 points: a strong product (its tests for zero and its choice are part of it), a comparison, a choice, exp, a sum.
+// CHECK-LABEL: func.func @nest
+// CHECK-SAME:    gradir.flops = 60 : i64
+func.func @nest(%x: tensor<4x3xf64>, %y: tensor<3xf64>) -> tensor<4xf64> {
+  %zero = arith.constant 0.0 : f64
+  %e = tensor.empty() : tensor<4xf64>
+  %f = linalg.fill ins(%zero : f64) outs(%e : tensor<4xf64>) -> tensor<4xf64>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+    ins(%x, %y : tensor<4x3xf64>, tensor<3xf64>) outs(%f : tensor<4xf64>) {
+  ^bb0(%a: f64, %b: f64, %sum: f64):
+    %product = arith.mulf %a, %b : f64
+    %a0 = arith.cmpf oeq, %a, %zero : f64
+    %b0 = arith.cmpf oeq, %b, %zero : f64
+    %either = arith.ori %a0, %b0 : i1
+    %strong = arith.select %either, %zero, %product : f64
+    %less = arith.cmpf olt, %a, %b : f64
+    %chosen = arith.select %less, %strong, %b : f64
+    %exp = math.exp %chosen : f64
+    %total = arith.addf %sum, %exp : f64
+    linalg.yield %total : f64
+  } -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}
