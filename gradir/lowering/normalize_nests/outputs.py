@@ -50,8 +50,6 @@ def normal_form(builder: Builder, op: linalg.GenericOp) -> list[SSAValue] | None
     nest = Nest.of(op)
     if any(pure_dims(m) is None for m in nest.output_maps):
         return nest.peel(builder, [] if all(map(is_slice, nest.output_maps)) else _to_slices(nest))
-    if any(isinstance(inner, scf.ForOp | scf.WhileOp | scf.IfOp | scf.IndexSwitchOp) for inner in op.body.block.ops):
-        return nest.peel(builder, range(nest.rank))
     reads = _reads(nest)
     if len(nest.outputs) > 1:
         if any(j != k for j, read in enumerate(reads) for k in read) and not all(nest.parallel):

@@ -107,30 +107,3 @@ func.func @whole(%x: tensor<3xf32>, %y: tensor<2xf32>, %v: f32) -> tensor<5xf32>
   %s = arith.addf %p, %c : tensor<5xf32>
   return %s : tensor<5xf32>
 }
-
-// -----
-
-// A body with control flow is a loop over its points.
-// CHECK-LABEL: func.func @branch
-// CHECK:         scf.for
-// CHECK:           tensor.extract
-// CHECK:           scf.if
-// CHECK:           tensor.insert
-// SAME-LABEL: func.func @branch
-#x = affine_map<(i) -> (i)>
-func.func @branch(%x: tensor<3xf32>) -> tensor<3xf32> {
-  %e = tensor.empty() : tensor<3xf32>
-  %r = linalg.generic {indexing_maps = [#x, #x], iterator_types = ["parallel"]} ins(%x : tensor<3xf32>) outs(%e : tensor<3xf32>) {
-  ^bb0(%a: f32, %o: f32):
-    %zero = arith.constant 0.0 : f32
-    %on = arith.cmpf ogt, %a, %zero : f32
-    %y = scf.if %on -> (f32) {
-      %s = math.sqrt %a : f32
-      scf.yield %s : f32
-    } else {
-      scf.yield %zero : f32
-    }
-    linalg.yield %y : f32
-  } -> tensor<3xf32>
-  return %r : tensor<3xf32>
-}
