@@ -10,6 +10,8 @@ are free: they never reach memory.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
@@ -46,6 +48,7 @@ def share_of(op: Operation) -> float | None:
     return 1 / 32 if kind in _FAST else _SLOW.get(kind)
 
 
+@lru_cache(maxsize=1 << 12)
 def weight(kind: Attribute) -> int:
     """Bytes of a value as they are weighed, with a nominal number for sizes that only the run knows."""
     if not isinstance(kind, TensorType):
