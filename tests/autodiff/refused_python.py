@@ -128,5 +128,10 @@ PYTHON: dict[str, Refused] = {
     "a checkpoint of no function": Refused(lambda: gd.checkpoint(X), "GR119", "gradir.checkpoint", ("a ndarray is not a function",)),
     "a tangent rule of one argument": Refused(tangent(lambda primals: primals), "AD012", "ad.custom_jvp", ("2 arguments",)),
     "a tangent of a rule with another shape": Refused(tangent(lambda p, t: (p[0], gd.sum(t[0]))), "AD012", "ad.custom_jvp", ("tangent of the rule", "tensor<3xf64>")),
+    "a policy that is none": Refused(lambda: gd.jit(gd.grad(loss), residuals="some"), "AD020", "", ("one of all, none, sqrt", "'some'")),
+    "a budget that is no number": Refused(lambda: gd.jit(gd.grad(loss), budget="1MB"), "AD020", "", ("number of bytes", "'1MB'")),
+    "a loop that keeps few": Refused(
+        lambda: gd.grad(lambda x: gd.fori_loop(0, 3, lambda i, s: s * x, x, residuals="few"))(np.float64(2)), "AD020", "", ("'few'",)
+    ),
     "stop_gradient of a function": Refused(lambda: gd.stop_gradient(loss), "GR103", "", ("a function is not an array",)),
 }  # fmt: skip

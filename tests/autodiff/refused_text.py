@@ -134,6 +134,16 @@ PRODUCT = """func.func private @f(%x: tensor<?xf64, ["n"]>) -> tensor<f64> {
   return %0 : tensor<f64>
 }
 """
+FEW = """  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %1 = nd.reduce_sum %x dims [0] : tensor<2xf64> -> tensor<f64>
+  %0 = <<scf.for %i = %c0 to %c5 step %c1 iter_args(%s = %1) -> (tensor<f64>) {
+    %2 = nd.sin %s : tensor<f64>
+    scf.yield %2 : tensor<f64>
+  } {gradir.residuals = "few"}
+  return %0 : tensor<f64>
+"""
 RETURN = "  return %0 : tensor<f64>\n"
 V, S = "tensor<2xf64>", "tensor<f64>"
 
@@ -227,6 +237,8 @@ TEXTS: dict[str, Refused] = {
         request(f"%0 = <<ad.grad @f(%x) wrt [0] : ({V}) -> {V}", f"func.func private @f(%x: {V}) {{\n  return\n}}\n"),
         "GR011", "ad.grad", ("found no result",),
     ),
+    # what loops keep
+    "a policy that is none": Refused(gradient(FEW), "AD020", "scf.for", ("one of all, none, sqrt", "found: few")),
     # operands and results of requests
     "too few arguments": Refused(request(f"%0 = <<ad.grad @loss(%x) wrt [0] : ({V}) -> {V}"), "GR011", "ad.grad", ("expected 2 arguments", "found 1")),
     "a gradient of another shape": Refused(
