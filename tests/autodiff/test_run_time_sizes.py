@@ -114,6 +114,7 @@ NAMED = [
     (nd.RfftOp, "f64 odd batch", {2: "b"}),
     (nd.IrfftOp, "f64 odd batch", {2: "b"}),
     (nd.RfftOp, "f64 odd batch", {5: "2*k+1", 3: "k+1"}),
+    (nd.IrfftOp, "f64 odd batch", {5: "2*k+1", 3: "k+1"}),
     (nd.IrfftOp, "f64", {6: "2*k", 4: "k+1"}),
 ]
 

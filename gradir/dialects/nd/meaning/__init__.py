@@ -75,7 +75,7 @@ EVALUATE: Mapping[str, Callable[..., Any]] = {
 COMPLEX = complex_numbers.COMPLEX
 
 
-SIZED = ("nd.dynamic_slice", "nd.reshape")
+SIZED = ("nd.dynamic_slice", "nd.irfft", "nd.reshape")
 """Ops whose shape may depend on names that no operand has; they take `sizes`."""
 
 

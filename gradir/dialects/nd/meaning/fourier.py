@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradir import size_algebra
 from gradir.dialects.custom_calls import Config, CustomCall, define
 from gradir.dialects.types import element_of, numpy_dtype, shape_of
 
@@ -27,13 +28,14 @@ def transform(kind: str, x: Array, dims: int, shape: Sequence[int], dtype: Any) 
 
 
 def _evaluate(kind: str) -> Callable[..., Any]:
-    def evaluate(op: Any, x: Array) -> Array:
+    def evaluate(op: Any, x: Array, sizes: Mapping[str, int] | None = None) -> Array:
         shape = list(x.shape)
         if kind == "rfft":
             shape[-1] = x.shape[-1] // 2 + 1 if x.shape[-1] else 0
         if kind == "irfft":
             last = shape_of(op.result)[-1]
-            shape[-1] = last if isinstance(last, int) else 2 * (x.shape[-1] - 1)
+            known = isinstance(last, int) or (last is not None and set(size_algebra.names_in(last)) <= set(sizes or ()))
+            shape[-1] = size_algebra.evaluate(last, sizes or {}) if known else 2 * (x.shape[-1] - 1)
         return transform(kind, x, op.number("dims"), shape, numpy_dtype(element_of(op.result)))
 
     return evaluate
