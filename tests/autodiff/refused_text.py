@@ -128,10 +128,10 @@ PARALLEL = """  %c0 = arith.constant 0 : index
   %0 = tensor.from_elements %s : tensor<f64>
   return %0 : tensor<f64>
 """
-PRODUCT = """func.func private @f(%x: tensor<?xf64, ["n"]>) -> tensor<f64> {
-  %1 = <<nd.cumprod %x dim 0 : tensor<?xf64, ["n"]>
-  %0 = nd.reduce_sum %1 dims [0] : tensor<?xf64, ["n"]> -> tensor<f64>
-  return %0 : tensor<f64>
+PADDED = """func.func private @f(%x: tensor<?xf64, ["n"]>) -> tensor<?xf64> {
+  %z = nd.constant splat(0.0 : f64) : tensor<f64>
+  %0 = <<nd.pad %x, %z low [1] high [0] : tensor<?xf64, ["n"]>, tensor<f64> -> tensor<?xf64>
+  return %0 : tensor<?xf64>
 }
 """
 FEW = """  %c0 = arith.constant 0 : index
@@ -160,9 +160,10 @@ TEXTS: dict[str, Refused] = {
         gradient(f"  %0 = <<nd.custom_call @nobody(%x) : ({V}) -> {S}\n{RETURN}"),
         "AD009", "nd.custom_call", ("gradir.register_custom_call", "vjp=rule"),
     ),
-    "products of run-time size": Refused(
-        request('%0 = ad.grad @f(%x) wrt [0] : (tensor<?xf64, ["n"]>) -> tensor<?xf64, ["n"]>', PRODUCT, '%x: tensor<?xf64, ["n"]>'),
-        "AD008", "nd.cumprod", ("static",),
+    "a size without a name": Refused(
+        request('%0, %1 = ad.vjp @f(%x, %c) wrt [0] : (tensor<?xf64, ["n"]>, tensor<?xf64>) -> (tensor<?xf64>, tensor<?xf64, ["n"]>)',
+                PADDED, '%x: tensor<?xf64, ["n"]>, %c: tensor<?xf64>'),
+        "AD008", "nd.pad", ("static sizes", "tensor<?xf64>"),
     ),
     "stored": Refused(gradient(STORE), "AD018", "memref.store", ("memref<f64>", "before the program is lowered")),
     "vector": Refused(gradient(VECTOR), "AD018", "vector.transfer_read", ("vector<2xf64>",)),
