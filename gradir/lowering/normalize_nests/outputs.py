@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineMap
 from gradir.dialects.linear import INDEX, dims_in, index
 from gradir.dialects.nests import Nest, is_slice, pure_dims
 from gradir.dialects.types import element_of, shape_of
-from gradir.dialects.upstream import arith, linalg, scf, tensor as tensors
+from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.ir.copying import copy_into, copy_op
 
