@@ -49,7 +49,11 @@ class Cotangents:
         """The cotangent in the value's own type, None when nothing has contributed."""
         self._join(value)
         ct = self._of.get(value)
-        return None if ct is None else self.t.convert(ct, element_of(value))
+        if ct is None:
+            return None
+        rounded = self.t.convert(ct, element_of(value))
+        name_after(rounded, value)
+        return rounded
 
     def get_or_zeros(self, value: SSAValue) -> SSAValue:
         ct = self.get(value)
