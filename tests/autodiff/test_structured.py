@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from gradir.dialects.upstream import linalg, scf
 from gradir.driver.compile import compile_module
 from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module, print_module, verify_module
+from gradir.lowering.convert_nd_to_linalg import ConvertNdToLinalg
 from gradir.reference import run
 from tests.autodiff.gradients import Array, central_differences, cotangents, error, reverse, with_both_modes, with_vjp
 
@@ -415,3 +418,18 @@ func.func @f(%x: tensor<?xf64, ["n+2"]>, %k: tensor<3xf64>, %z: tensor<?xf64, ["
         given = [np.ones(n + 2), np.arange(3.0), np.ones(n), np.ones(n)]
         for found, want in zip(compiled.flat(*given), run(module, "vjp", given), strict=True):
             assert error(np.asarray(found), np.asarray(want)) < 1e-14
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, marks=() if p.stem in {"slices", "convolution"} else pytest.mark.full) for p in PROGRAMS], ids=NAMES
+)
+def test_upstream_reads_derivatives(path: Path) -> None:
+    """Once `convert-nd-to-linalg` has written sums and stacks as nests, what is generated is level 2 of upstream's dialects."""
+    if shutil.which("mlir-opt-22") is None:
+        pytest.skip("mlir-opt-22 is not installed")
+    text = path.read_text()
+    module = with_both_modes(text, range(len(arguments(text))))
+    ConvertNdToLinalg().apply(module, PassContext())
+    command = ["mlir-opt-22", "-o", "/dev/null"]
+    done = subprocess.run(command, input=print_module(module), text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
