@@ -261,7 +261,8 @@ def _mark(program: Program, request: ad.Request, primal: func.FuncOp, wrt: Seque
     measured = Measured()
     trial = Program(copy, measured=measured)
     again = trial.functions[primal.sym_name.data]
-    trial.reversed_block(again, wrt, seeds=seeds, given=isinstance(request, ad.VjpOp), request="a trial")
+    label = f"{request.name} @{primal.sym_name.data} wrt {list(wrt)}"
+    trial.reversed_block(again, wrt, seeds=seeds, given=isinstance(request, ad.VjpOp), request=label)
     survey = Survey(trial, measured, policy, fixed)
     chosen, total = choose(Plan(survey.straight(), survey.loops(again.body.block)), budget)
     if total > budget:

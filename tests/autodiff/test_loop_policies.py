@@ -273,3 +273,29 @@ def test_derivatives_of_derivatives(derivative: Callable[..., Any]) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
     sizes = {p: program.module.manifest.functions[0].arena_bytes for p, program in programs.items()}
     assert sizes["sqrt"] < sizes["all"]
+
+
+@pytest.mark.parametrize("policy", ["all", *POLICIES])
+def test_cotangents_of_weights_add_up_in_place(policy: str) -> None:
+    """The weights of a loop are larger than all that is kept: the plan has no buffer of their size, and nothing of theirs is copied."""
+    x, w = np.ones((2, 64), np.float32), np.eye(64, dtype=np.float32)
+    loss = lambda x, w: gd.sum(gd.fori_loop(0, 9, lambda i, s: gd.tanh(s @ w), x, residuals=policy))
+    program = gd.compile(gd.grad(loss, (0, 1)), x, w, cache=False, keep_ir=True)
+    assert program.module.manifest.functions[0].arena_bytes < w.nbytes
+    entry = program.report.ir["3 buffers"].rpartition("func.func")[2]
+    assert entry.count("64x64") and not re.search(r"memref\.(copy|alloc|view)[^\n]*64x64", entry)
+
+
+def test_collected_results_are_not_kept_again() -> None:
+    """The array in which a scan collects its results is no state: policies but `all` would keep it once per iteration or segment."""
+    x, xs = np.ones(64, np.float32), np.ones((256, 64), np.float32)
+
+    def loss(x: Any, xs: Any, policy: str) -> Any:
+        c, ys = gd.scan(lambda s, r: (gd.tanh(s + r), gd.sin(s) * r), x, xs, residuals=policy)
+        return gd.sum(c) + gd.sum(ys * ys)
+
+    arena = {
+        p: gd.compile(gd.grad(lambda x, xs, p=p: loss(x, xs, p)), x, xs, cache=False).module.manifest.functions[0].arena_bytes
+        for p in ("all", *POLICIES)
+    }
+    assert arena["none"] <= arena["all"] and arena["sqrt"] < arena["none"] - 200 * x.nbytes

@@ -67,18 +67,16 @@ def _substitute_after(before: Operation | None, block: Block, values: Mapping[SS
 
 
 def fenced(outer: Cotangents, read: Sequence[SSAValue], results: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:
-    """What code that runs again reads, behind a barrier that waits for the cotangents of `results`, and holds them too.
+    """What code that runs again reads, behind a barrier that waits for the cotangents of `results`.
 
-    So the code cannot start before it is needed, nor be merged with the first run. Scalars and constants stay as they are.
+    So the code cannot start before it is needed, nor be merged with the first run. Scalars and constants stay as they are. The cotangents
+    are read past the barrier: they may be updated in place.
     """
     values = [v for v in read if isinstance(v.type, TensorType) and not (isinstance(v, OpResult) and not v.op.operands)]
-    seeds = [(r, ct) for r in results if (ct := outer.sum_so_far(r)) is not None]
     if not values:
         return {}
-    operands = [*values, *(ct for _, ct in seeds)]
+    operands = [*values, *dict.fromkeys(ct for r in results if (ct := outer.sum_so_far(r)) is not None)]
     held = outer.builder.op(nd.OptimizationBarrierOp, operands, [v.type for v in operands]).results
-    for (result, _), ct in zip(seeds, held[len(values) :]):
-        outer.set(result, ct)
     return dict(zip(values, held))
 
 

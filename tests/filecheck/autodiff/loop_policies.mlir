@@ -15,7 +15,7 @@
 // NONE-LABEL: func.func private @loss.grad_0
 // NONE:         %[[H:.*]], %[[HS:.*]] = scf.for {{.*}} -> (tensor<8xf32>, tensor<9x8xf32>) {
 // NONE:         } {gradir.residuals = "none"}
-// NONE:         %[[SAVED:.*]], %[[X:.*]], %[[CT:.*]] = nd.optimization_barrier %[[HS]], %x, %{{.*}} : tensor<9x8xf32>, tensor<8xf32>, tensor<8xf32>
+// NONE:         %[[SAVED:.*]], %[[X:.*]], %{{.*}} = nd.optimization_barrier %[[HS]], %x, %[[CT:.*]] : tensor<9x8xf32>, tensor<8xf32>, tensor<8xf32>
 // NONE:         scf.for {{.*}} iter_args(%[[C:.*]] = %[[CT]],
 // NONE:           %[[S:.*]] = nd.index_at %[[SAVED]]
 // NONE:           %[[A:.*]] = nd.mul %[[S]], %[[X]]
