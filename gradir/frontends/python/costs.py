@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradir.driver.lower import lower
+from gradir.driver.costs import flops_of
 from gradir.frontends.python.jit import Jitted, jit
-from gradir.lowering.flops import flops as count
 
 
 def flops(function: Callable[..., Any], *args: Any, trips: int | None = None, **kwargs: Any) -> int:
@@ -18,4 +17,4 @@ def flops(function: Callable[..., Any], *args: Any, trips: int | None = None, **
     their dearest side; `trips` stands for what only the run knows (error GR071 without).
     """
     jitted = function if isinstance(function, Jitted) else jit(function)
-    return count(lower(jitted.lower(*args, **kwargs), last="tensor", check=False), trips=trips)
+    return flops_of(jitted.lower(*args, **kwargs), trips=trips)
