@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 INF, NAN = float("inf"), float("nan")
@@ -32,21 +33,18 @@ class Row:
     def call(self, names: Mapping[str, Any], *arguments: Any) -> Any:
         """The function, its names looked up in `names`."""
         code = compile(self.function, "<convention>", "eval")
-        return eval(code, {"__builtins__": {}}, _Names(dict(zip("xyz", arguments)), names))
+        found = dict(zip("xyz", arguments))
+        found |= {name: names[name] for name in _names_in(code) if name not in found}
+        return eval(code, {"__builtins__": {}, **found})
 
     def arguments(self, asarray: Callable[[Any, str], Any]) -> list[Any]:
         return [asarray(value, self.dtype) for value in self.at]
 
 
-class _Names(dict[str, Any]):
-    """Arguments, then the names of a framework."""
-
-    def __init__(self, arguments: Mapping[str, Any], names: Mapping[str, Any]) -> None:
-        super().__init__(arguments)
-        self._names = names
-
-    def __missing__(self, name: str) -> Any:
-        return self._names[name]
+def _names_in(code: CodeType) -> set[str]:
+    """The names that the expression looks up, in its lambdas too."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*(_names_in(one) for one in inner))
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,13 @@ GROUPS: dict[str, Group] = {
     ),
     "strong_zero": Group(
         "Zero times infinity",
-        "The same rule where a factor is written out. The price is in the last two rows: a limit that is finite comes out as 0. "
+        "The same rule where a factor is written out. It is a product in its turn, so second derivatives come out right where a first one is 0. The price is in the last two rows: a limit that is finite comes out as 0. "
         "`--check-nan` reports every such product.",
         (
             Row("0 * sqrt(x)", (0.0,), (0,), (NAN,), (NAN,)),
             Row("sqrt(x * x)", (0.0,), (0,), (NAN,), (NAN,)),
             Row("0 * arcsin(x)", (1.0,), (0,), (NAN,), (NAN,)),
+            Row("grad(lambda t: (sqrt(t) - 1) ** 2)(x)", (1.0,), (0.5,)),
             Row("sqrt(x) * sqrt(x)", (0.0,), (0,), (NAN,), (NAN,)),
             Row("cbrt(x * x * x)", (0.0,), (0,), (NAN,), ABSENT),
         ),
