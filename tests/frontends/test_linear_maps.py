@@ -136,6 +136,15 @@ def test_integers_and_aux(mode: str) -> None:
     assert tangents["m"] == 0
 
 
+def test_aux_of_forward_mode() -> None:
+    for wrap in (lambda f: f, gd.jit):
+        y, tangent, aux = wrap(lambda x, v: gd.jvp(lambda x: (gd.sin(x), {"n": gd.argmax(x), "x": x}), (x,), (v,), has_aux=True))(X, V)
+        np.testing.assert_allclose(y, np.sin(X))
+        np.testing.assert_allclose(tangent, np.cos(X) * V)
+        assert aux["n"] == 2
+        np.testing.assert_array_equal(aux["x"], X)
+
+
 def test_run_time_sizes_and_derivatives_of_the_maps() -> None:
     def f(x: Any) -> Any:
         y, pullback = gd.vjp(lambda x: (gd.tanh(x), gd.argmax(x)), x)
@@ -157,6 +166,7 @@ MISTAKES: dict[str, tuple[str, Callable[[], Any]]] = {
     "another type": ("GR107", lambda: gd.linearize(lambda x: x, X)[1](X.astype(np.float32))),
     "too few tangents": ("GR107", lambda: gd.linearize(lambda x, y: x * y, X, X)[1](X)),
     "no pair": ("GR108", lambda: gd.vjp(lambda x: x, X, has_aux=True)),
+    "no pair forward": ("GR108", lambda: gd.jvp(lambda x: x, (X,), (X,), has_aux=True)),
     "no function": ("GR119", lambda: gd.linearize(X, X)),  # pyright: ignore[reportArgumentType]
     "too few arguments": ("GR119", lambda: gd.linearize(lambda x, y: x * y, X)),
 }

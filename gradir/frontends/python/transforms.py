@@ -93,14 +93,22 @@ def _same_kind(what: str, of: str, expected: tuple[Any, Any], found: tuple[Any, 
         )
 
 
-def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """`(results, their tangents)` of `function(*primals)` when the primals move along `tangents`: forward mode, no residuals.
 
     Floating-point leaves of `primals` need a tangent of the same shape and type; those of other leaves are ignored. The tangent of a
-    result without derivative (an integer) is zeros. What `function` captures does not move. Usable inside and outside `gradir.jit`, and
-    under itself.
+    result without derivative (an integer) is zeros. What `function` captures does not move. `has_aux`: the function returns
+    `(results, aux)`, and so does this, `(results, tangents, aux)`. Usable inside and outside `gradir.jit`, and under itself.
     """
     needs_function("jvp", function)
+    if has_aux:
+        pair, moved = jvp(function, primals, tangents)
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            found = type(pair).__name__
+            raise user_error(
+                f"jvp: has_aux asks {name_of(function)} for a pair (results, aux)", code="GR108", expected="a pair", found=found
+            )
+        return pair[0], moved[0], pair[1]
     needs_sequence("jvp", "primals", primals)
     needs_sequence("jvp", "tangents", tangents)
     needs_arguments("jvp", function, primals)
