@@ -148,7 +148,12 @@ class Nest:
                 self.operands[k] = Partial(array.copy(), defined.copy())
         self.extents = self._extents()
         self.pointwise = any(inner.regions and not _runs_on_grids(inner, op.body.block) for inner in op.body.block.ops)
-        self.reductions = None if self.pointwise else reductions_of(op)
+        self.reductions = None if self.pointwise or self._writes_along_reductions() else reductions_of(op)
+
+    def _writes_along_reductions(self) -> bool:
+        """Whether an output is indexed by a reduction loop: its elements are no sums over that loop."""
+        used = {d for mapping in self.maps[self.inputs :] for d in mapping.used_dims()}
+        return any(not self.parallel[d] for d in used)
 
     def _extents(self) -> tuple[int, ...]:
         sizes: dict[int, int] = {}

@@ -13,7 +13,7 @@ COMBINERS = ("sum", "sum", "product", "maximum", "minimum", "masked", "damped", 
 
 @dataclass(frozen=True)
 class Program:
-    """The text of a module with `@f`, and the shapes of its arguments; the last one is the initial value of the output."""
+    """The text of a module with `@f`, and the shapes of its arguments."""
 
     text: str
     shapes: tuple[tuple[int, ...], ...]
@@ -106,7 +106,7 @@ def _combined(rng: Random, how: str, term: str, lines: list[str]) -> str:
 
 
 def program(seed: int) -> Program:
-    """One nest in a function of its inputs."""
+    """One nest in a function of its inputs; a third of them have two outputs, read a scalar by name, or elements of a tensor."""
     rng = Random(seed)
     rank = rng.randint(1, 3)
     extents = [rng.randint(1, 3) for _ in range(rank)]
@@ -117,27 +117,55 @@ def program(seed: int) -> Program:
     missing = [d for d in range(rank) if f"d{d}" not in told]
     if missing:
         inputs.append(([f"d{d}" for d in missing], [extents[d] for d in missing]))
-    output = ([f"d{d}" for d in written], [extents[d] for d in written])
+    outputs = [([f"d{d}" for d in written], [extents[d] for d in written])]
+    two, scalar, gathers = rng.random() < 0.33, rng.random() < 0.33, rng.random() < 0.33
+    if two:  # over the same dimensions, or over all of them: a value for each point
+        outputs.append(outputs[0] if rng.random() < 0.5 else ([f"d{d}" for d in range(rank)], list(extents)))
     dims = ", ".join(f"d{d}" for d in range(rank))
-    maps = ", ".join(f"affine_map<({dims}) -> ({', '.join(exprs)})>" for exprs, _ in (*inputs, output))
+    maps = ", ".join(f"affine_map<({dims}) -> ({', '.join(exprs)})>" for exprs, _ in (*inputs, *outputs))
     kinds = ", ".join('"parallel"' if d in written else '"reduction"' for d in range(rank))
-    shapes = [tuple(shape) for _, shape in (*inputs, output)]
+    shapes = [tuple(shape) for _, shape in (*inputs, *outputs)]
     types = [_type(shape) for shape in shapes]
     names = [f"%x{k}" for k in range(len(inputs))]
+    initial = [f"%init{k}" for k in range(len(outputs))]
     lines: list[str] = []
     elements = [f"%e{k}" for k in range(len(inputs))]
-    new = _combined(rng, how, _term(rng, elements, lines, [0]), lines)
-    arguments = ", ".join(f"{n}: {t}" for n, t in zip([*names, "%init"], types))
-    body = "\n".join(lines)
+    outside: list[str] = []
+    more: list[str] = []
+    if scalar:
+        outside.append("  %number = tensor.extract %scalar[] : tensor<f64>")
+        more.append("%scalar: tensor<f64>")
+        shapes.append(())
+    if gathers:
+        more.append("%table: tensor<3xf64>")
+        shapes.append((3,))
+        lines += [
+            "    %i0 = linalg.index 0 : index",
+            "    %three = arith.constant 3 : index",
+            "    %at = arith.remsi %i0, %three : index",
+            "    %looked = tensor.extract %table[%at] : tensor<3xf64>",
+        ]
+    readable = [*elements, *(["%number"] if scalar else []), *(["%looked"] if gathers else [])]
+    fresh = [0]
+    new = [_combined(rng, how, _term(rng, readable, lines, fresh), lines)]
+    if two:
+        lines.append(f"    %second = arith.addf {rng.choice([*readable, '%acc', '%acc2', new[0]])}, {rng.choice(readable)} : f64")
+        new.append("%second")
+    arguments = ", ".join([*(f"{n}: {t}" for n, t in zip([*names, *initial], types)), *more])
+    accumulators = ["%acc", "%acc2"][: len(outputs)]
+    results = types[len(inputs) :]
+    found = ", ".join(f"%r{k}" for k in range(len(outputs)))
+    body, before = "\n".join(lines), "\n".join(outside)
     text = f"""
-func.func @f({arguments}) -> {types[-1]} {{
-  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}
-    ins({", ".join(names)} : {", ".join(types[:-1])}) outs(%init : {types[-1]}) {{
-  ^bb0({", ".join(f"{e}: f64" for e in elements)}, %acc: f64):
+func.func @f({arguments}) -> ({", ".join(results)}) {{
+{before}
+  {found} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}
+    ins({", ".join(names)} : {", ".join(types[: len(inputs)])}) outs({", ".join(initial)} : {", ".join(results)}) {{
+  ^bb0({", ".join(f"{e}: f64" for e in (*elements, *accumulators))}):
 {body}
-    linalg.yield {new} : f64
-  }} -> {types[-1]}
-  return %r : {types[-1]}
+    linalg.yield {", ".join(new)} : {", ".join("f64" for _ in new)}
+  }} -> ({", ".join(results)})
+  return {found} : {", ".join(results)}
 }}
 """
     return Program(text, tuple(shapes))

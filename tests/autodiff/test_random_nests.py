@@ -20,13 +20,14 @@ def check(seed: int, *, compiled: bool) -> None:
     wrt = range(len(inputs))
     cts = cotangents(made.text, inputs, 1)
     module = with_both_modes(made.text, wrt)
-    gradients = [np.asarray(g) for g in run(module, "vjp", [*inputs, *cts])[1:]]
+    gradients = [np.asarray(g) for g in run(module, "vjp", [*inputs, *cts])[len(cts) :]]
     for k in wrt:
         slope = central_differences(made.text, inputs, cts, k)
         assert np.max(np.abs(gradients[k] - slope), initial=0) <= 1e-7 * max(1.0, np.max(np.abs(slope), initial=0)), made.text
     tangents = [rng.standard_normal(x.shape) for x in inputs]
-    moved = np.asarray(run(module, "jvp", [*inputs, *tangents])[1])
-    forwards, backwards = float(np.sum(cts[0] * moved)), sum(float(np.sum(g * t)) for g, t in zip(gradients, tangents))
+    moved = run(module, "jvp", [*inputs, *tangents])[len(cts) :]
+    forwards = sum(float(np.sum(c * m)) for c, m in zip(cts, moved, strict=True))
+    backwards = sum(float(np.sum(g * t)) for g, t in zip(gradients, tangents, strict=True))
     assert abs(forwards - backwards) <= 1e-9 * max(1.0, abs(backwards)), made.text
     if compiled:
         machine = compile_module(module.clone(), cache=False)

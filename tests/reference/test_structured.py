@@ -230,3 +230,23 @@ def test_large_contraction_is_cut_into_boxes(monkeypatch: pytest.MonkeyPatch) ->
     for limit in (1 << 22, 9, 1):
         monkeypatch.setattr(structured, "GRID_LIMIT", limit)
         np.testing.assert_allclose(evaluate(text, [x, w])[0], x @ w, rtol=1e-5, atol=1e-6)
+
+
+def test_an_output_along_a_reduction_has_an_element_for_each_of_its_points() -> None:
+    """Two outputs share the loops: the sum over j, and one value for each i, j, which is no sum."""
+    t, v = "tensor<3x5xf64>", "tensor<3xf64>"
+    body = "%s = arith.addf %acc, %a : f64\n%t = arith.addf %o, %a : f64\nlinalg.yield %s, %t : f64, f64"
+    nest = generic(
+        affine("i, j", "i, j", "i", "i, j"),
+        "pr",
+        f"%x : {t}",
+        f"%z, %y : {v}, {t}",
+        "%a: f64, %acc: f64, %o: f64",
+        body,
+        f"({v}, {t})",
+    )
+    text = f"func.func @f(%x: {t}, %z: {v}, %y: {t}) -> ({v}, {t}) {{\n%r, %q = {nest}\nreturn %r, %q : {v}, {t}\n}}"
+    x, z, y = RNG.standard_normal((3, 5)), RNG.standard_normal(3), RNG.standard_normal((3, 5))
+    sums, values = run(parse(text), "f", [x, z, y])
+    np.testing.assert_allclose(np.asarray(sums), z + x.sum(1))
+    np.testing.assert_allclose(np.asarray(values), y + x)

@@ -55,6 +55,9 @@ def normal_form(builder: Builder, op: linalg.GenericOp) -> list[SSAValue] | None
         if any(j != k for j, read in enumerate(reads) for k in read) and not all(nest.parallel):
             return nest.peel(builder, _in_order(nest))
         return _one_by_one(builder, nest, reads)
+    written = set(pure_dims(next(iter(nest.output_maps))) or ())
+    if any(not nest.parallel[d] for d in written):  # its elements are different ones
+        return replace(nest, parallel=tuple(flag or d in written for d, flag in enumerate(nest.parallel))).emit(builder)
     fill = next(iter(nest.outputs)).owner
     if all(nest.parallel):
         return _over_nothing(builder, nest) if reads[0] or not isinstance(fill, tensors.EmptyOp) else None
@@ -111,7 +114,7 @@ def _one_by_one(builder: Builder, nest: Nest, reads: Sequence[set[int]]) -> list
         Builder(body, builder.loc).op(linalg.YieldOp, [values.get(last.operands[j], last.operands[j])])
         maps = (*nest.maps[:count], *(nest.output_maps[k] for k in others), map_)
         written = set(pure_dims(map_) or ())
-        parallel = tuple(flag or (not reads[j] and d in written) for d, flag in enumerate(nest.parallel))
+        parallel = tuple(flag or d in written for d, flag in enumerate(nest.parallel))
         found += Nest(inputs, (output,), maps, parallel, body).emit(builder)
     return found
 

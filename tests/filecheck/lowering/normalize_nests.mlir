@@ -107,3 +107,19 @@ func.func @whole(%x: tensor<3xf32>, %y: tensor<2xf32>, %v: f32) -> tensor<5xf32>
   %s = arith.addf %p, %c : tensor<5xf32>
   return %s : tensor<5xf32>
 }
+
+// -----
+
+// An output along a reduction has an element for each of its points: they are parallel.
+// CHECK-LABEL: func.func @along
+// CHECK:         linalg.generic {{.*}}["parallel", "parallel"]} ins(%x, %y
+// SAME-LABEL: func.func @along
+#x = affine_map<(i, j) -> (i, j)>
+func.func @along(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %r = linalg.generic {indexing_maps = [#x, #x], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3x4xf32>) outs(%y : tensor<3x4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}
