@@ -41,12 +41,15 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "mathematics": (
         "round", "rint", "round_away", "trunc", "cbrt", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",
         "arctanh", "erfc", "erf_inv", "isnan", "isinf", "population_count", "clz", "logaddexp", "hypot", "log2", "log10", "exp2",
+        "reciprocal",
     ),
     _PYTHON + "quantization": ("quantize", "dequantize"),
     _PYTHON + "bits": ("bitcast_convert", "reduce_precision", "nextafter"),
     _PYTHON + "special": ("lgamma", "digamma", "trigamma", "polygamma", "zeta", "i0e", "i1e", "fma"),
     _PYTHON + "complex": ("real", "imag", "conj", "angle", "complex"),
-    _PYTHON + "reduction": ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "norm", "argmax", "argmin"),
+    _PYTHON + "reduction": (
+        "sum", "prod", "max", "min", "any", "all", "mean", "average", "var", "std", "norm", "argmax", "argmin", "count_nonzero",
+    ),
     _PYTHON + "cumulative": ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"),
     _PYTHON + "shape": (
         "reshape", "flatten", "transpose", "swapaxes", "expand_dims", "squeeze", "broadcast", "concatenate", "stack", "split", "flip",
@@ -54,6 +57,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     _PYTHON + "rearrange": (
         "ravel", "broadcast_to", "moveaxis", "hstack", "vstack", "tile", "repeat", "roll", "fliplr", "flipud", "tril", "triu", "eye",
+        "identity",
         "trace", "diagonal", "diag", "outer", "linspace", "meshgrid",
     ),
     _PYTHON + "einsum": ("einsum",),
@@ -64,7 +68,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "gather_scatter": ("take_along_axis", "gather", "scatter"),
     _PYTHON + "convolution": ("conv", "conv_transpose"),
     _PYTHON + "creation": (
-        "array", "asarray", "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot",
+        "array", "asarray", "full", "empty", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "iota", "one_hot",
     ),
     _PYTHON + "composite": ("softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy"),
     _PYTHON + "activation": (

@@ -75,8 +75,9 @@ TAIL = """
 
 `x.shape`, `x.dtype`, `x.ndim`, `x.size`, `x.T`, operators, `x[...]`, and as methods: {methods}.
 
-`x.at[i].set(v)`, `add`, `multiply`, `max`, `min` give a changed copy, which compiled code makes in place where nobody else reads `x`.
-`i` is made of integers, run-time integers and slices without a step; `x.at[indices].add(v)` takes an array of indices.
+`x.at[i].set(v)`, `add`, `multiply`, `divide`, `max`, `min` give a changed copy, which compiled code makes in place where nobody else
+reads `x`. `i` is made of integers, run-time integers and slices without a step; or it is index arrays in front, one index array or slice
+with a step along any axis, a mask of the shape of `x`.
 
 Where an array has a value (under `gd.eager()`, outside of `jit`) there are also
 `float(x)`, `int(x)`, `bool(x)`, `x.item()`, `x.tolist()`, `numpy.asarray(x)`.

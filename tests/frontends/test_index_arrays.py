@@ -59,6 +59,6 @@ def test_derivatives() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(GradirError, match=r"GR104"):
-        gd.jit(lambda x: x.at[:, J].set(0.0))(X)
+        gd.jit(lambda x: x.at[1:, J].set(0.0))(X)
     with pytest.raises(GradirError, match=r"GR002"):
         gd.jit(lambda x: x[np.array([True, False, True, True]), J])(X)

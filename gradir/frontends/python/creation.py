@@ -49,8 +49,9 @@ def _leaves(x: Any) -> list[Any]:
     return [leaf for part in x for leaf in _leaves(part)] if isinstance(x, list | tuple) else [x]
 
 
-def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Array:
+def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
     """Filled with one value"""
+    value = fill_value
     wanted = sizes("a size", shape)
     if isinstance(value, Array):
         return broadcast_to(value if dtype is None else astype(value, dtype), wanted)
@@ -74,16 +75,19 @@ def ones(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
     return full(shape, 1, dtype)
 
 
-def zeros_like(x: Any) -> Array:
-    """0 in the shape and type of x"""
-    x = as_array(x)
-    return full(x.shape, 0, x.dtype)
+def empty(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
+    """As in JAX: `zeros`"""
+    return zeros(shape, dtype)
 
 
-def ones_like(x: Any) -> Array:
-    """1 in the shape and type of x"""
-    x = as_array(x)
-    return full(x.shape, 1, x.dtype)
+def zeros_like(x: Any, dtype: Any = None) -> Array:
+    """0 in the shape (and type) of x"""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Any, dtype: Any = None) -> Array:
+    """1 in the shape (and type) of x"""
+    return full_like(x, 1, dtype)
 
 
 def full_like(x: Any, value: Any, dtype: Any = None) -> Array:
@@ -92,8 +96,12 @@ def full_like(x: Any, value: Any, dtype: Any = None) -> Array:
     return full(x.shape, value, x.dtype if dtype is None else dtype)
 
 
-def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = np.int32) -> Array:
-    """start, start + step, .. before stop; 0, 1, .. start - 1 of one number. Whole numbers; `dtype` is that of the elements"""
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
+    """start, start + step, .. before stop; 0, 1, .. start - 1 of one number. i32, of a number with a point f32, unless `dtype` is given"""
+    if any(isinstance(n, float | np.floating) for n in (start, stop, step)):
+        wanted = supported_dtype(np.float32 if dtype is None else dtype)
+        return constant(np.arange(*((start,) if stop is None else (start, stop)), step=step).astype(wanted))
+    dtype = np.int32 if dtype is None else dtype
     first, by = (0, 1) if stop is None else (size("the start", start, None), whole("the step", step))
     end = size("the length", start, 0) if stop is None else size("the stop", stop, None)
     if by == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 from gradir.frontends.python.arrays import Array
@@ -29,7 +30,7 @@ def einsum(spec: str, *operands: Any) -> Array:
 
 def _letters(spec: str, arrays: list[Array]) -> tuple[list[str], str]:
     """The letters of each operand and of the result; GradirError GR001 where they do not fit."""
-    left, arrow, result = spec.replace(" ", "").partition("->")
+    left, arrow, result = _without_dots(spec.replace(" ", ""), arrays).partition("->")
     inputs = left.split(",")
     if not arrow:
         result = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
@@ -43,7 +44,7 @@ def _letters(spec: str, arrays: list[Array]) -> tuple[list[str], str]:
             op="nd.dot_general",
             expected=f"one group of distinct letters for each of {len(arrays)} operands, and a result of letters in them",
             found=f"{spec!r}",
-            hint="`...` and a letter twice in one operand are not taken: name every dimension, use gradir.trace for a diagonal",
+            hint="a letter twice in one operand is not taken: use gradir.trace or gradir.diagonal",
         )
     sizes: dict[str, int] = {}
     for part, x in zip(inputs, arrays):
@@ -55,6 +56,24 @@ def _letters(spec: str, arrays: list[Array]) -> tuple[list[str], str]:
                     f"einsum: {letter!r} has two sizes", code="GR001", op="nd.dot_general", expected=str(sizes[letter]), found=str(size)
                 )
     return inputs, result
+
+
+def _without_dots(spec: str, arrays: list[Array]) -> str:
+    """The letters with `...` spelled out: the dimensions that an operand has beyond its letters, counted from the last of them."""
+    left, arrow, result = spec.partition("->")
+    inputs = left.split(",")
+    if "..." not in spec or len(inputs) != len(arrays):
+        return spec
+    extra = [x.ndim - len(part.replace("...", "")) if "..." in part else 0 for part, x in zip(inputs, arrays)]
+    free = [c for c in string.ascii_letters if c not in spec]
+    if not min(extra) >= 0 or max(extra) > len(free):
+        return spec
+    names = "".join(free[: max(extra)])
+    inputs = [part.replace("...", names[len(names) - n :]) for part, n in zip(inputs, extra)]
+    if not arrow:
+        letters = [c for c in set(left) - {",", "."} if left.count(c) == 1]
+        result = names + "".join(sorted(letters))
+    return ",".join(inputs) + "->" + result.replace("...", names)
 
 
 def _without(letters: str, x: Array, gone: set[str]) -> tuple[str, Array]:

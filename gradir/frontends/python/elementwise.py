@@ -219,8 +219,10 @@ def where(condition: Any, x: Any, y: Any) -> Array:
     return apply(nd.SelectOp, [pred, a, b], a.type)
 
 
-def clip(x: Any, lo: Any, hi: Any) -> Array:
-    """min(max(x, lo), hi)"""
+def clip(x: Any, lo: Any = None, hi: Any = None) -> Array:
+    """min(max(x, lo), hi); without one of the bounds, max or min alone"""
+    if lo is None or hi is None:
+        return as_array(x) if lo is hi else minimum(x, hi) if lo is None else maximum(x, lo)
     dtype = common_dtype(x, lo, hi)
     low, mid, high = together("clip", lo, x, hi, dtype=dtype)
     return apply(nd.ClampOp, [low, mid, high], mid.type)

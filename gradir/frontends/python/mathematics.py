@@ -55,6 +55,11 @@ erfc = unary(nd.ErfcOp, "1 - erf(x), accurate where that is small")
 erf_inv = unary(nd.ErfInvOp, "The y with erf(y) = x; NaN outside of [-1, 1]")
 
 
+def reciprocal(x: Any) -> Array:
+    """1 / x"""
+    return divide(1, x)
+
+
 def isnan(x: Any) -> Array:
     """True where x is NaN"""
     return _classified(nd.IsNanOp, x)

@@ -80,9 +80,16 @@ def repeat(x: Any, count: int, axis: int | None = None) -> Array:
     return reshape(spread, (*before, n * count, *after))
 
 
-def roll(x: Any, shift: int, axis: int | None = None) -> Array:
-    """Elements moved on by `shift` places, the last ones to the front"""
+def roll(x: Any, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Array:
+    """Elements moved on by `shift` places, the last ones to the front; along several axes by a shift for each"""
     x = as_array(x)
+    if isinstance(axis, tuple):
+        shifts = shift if isinstance(shift, tuple) else (shift,) * len(axis)
+        for by, along in zip(shifts, axis, strict=True):
+            x = roll(x, by, along)
+        return x
+    if isinstance(shift, tuple):
+        return roll(x, builtins.sum(shift), axis)
     if axis is None:
         return reshape(roll(flatten(x), shift, 0), x.shape)
     dim = axis_of(axis, x.ndim)
@@ -130,6 +137,11 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = np.float32) -> Ar
     """`[n, m]` (square by default) with 1 on diagonal `k`"""
     shape = (whole("a size", n, 0), whole("a size", n if m is None else m, 0))
     return astype(equal(add(iota(shape, 0), whole("a diagonal", k)), iota(shape, 1)), dtype)
+
+
+def identity(n: int, dtype: Any = np.float32) -> Array:
+    """`eye(n)`"""
+    return eye(n, dtype=dtype)
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

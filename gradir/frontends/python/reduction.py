@@ -13,8 +13,8 @@ from gradir.dialects import nd
 from gradir.dialects.types import i64_array, i64_attr, tensor
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import OPERATORS, Array
-from gradir.frontends.python.elementwise import divide, sqrt, square, subtract
-from gradir.frontends.python.operands import as_array, astype, normalize_axes, one_axis, with_shape
+from gradir.frontends.python.elementwise import divide, multiply, sqrt, square, subtract, where as choose
+from gradir.frontends.python.operands import as_array, astype, broadcast_to, normalize_axes, one_axis, with_shape
 from gradir.frontends.python.shape import reshape
 from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import apply, user_error
@@ -35,9 +35,10 @@ def _counted(x: Any) -> Array:
     return astype(x, np.int32) if promotion.is_bool(x.dtype) else x
 
 
-def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Sum; floats accumulate in f32 at least"""
-    return _reduce(nd.ReduceSumOp, _counted(x), axis, keepdims)
+def sum(x: Any, axis: Axis = None, keepdims: bool = False, where: Any = None) -> Array:
+    """Sum (of the elements `where` a mask holds); floats accumulate in f32 at least"""
+    x = _counted(x)
+    return _reduce(nd.ReduceSumOp, x if where is None else choose(where, x, 0), axis, keepdims)
 
 
 def prod(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -69,18 +70,40 @@ def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     return _reduce(nd.ReduceAllOp, astype(x, np.bool_), axis, keepdims)
 
 
-def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Arithmetic mean; NaN of an empty axis. f16 and bf16 are summed and divided in f32"""
+def mean(x: Any, axis: Axis = None, keepdims: bool = False, where: Any = None) -> Array:
+    """Arithmetic mean (of the elements `where` a mask holds); NaN of an empty axis. f16 and bf16 are summed and divided in f32"""
     x = as_array(x)
+    if where is not None:
+        return _masked_mean(x, axis, keepdims, where)
     dtype = x.dtype if promotion.is_inexact(x.dtype) else promotion.FLOAT32
     wide = dtype if dtype.itemsize >= 8 else promotion.FLOAT32
     count = math.prod(x.shape[k] for k in normalize_axes(x, axis))
     return astype(divide(sum(astype(x, wide), axis, keepdims), as_array(count, wide)), dtype)
 
 
-def var(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Array:
-    """Mean squared distance from the mean, in two passes; `correction` is subtracted from the count (1: sample variance)"""
+def _masked_mean(x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
+    dtype = x.dtype if promotion.is_inexact(x.dtype) else promotion.FLOAT32
+    wide = dtype if dtype.itemsize >= 8 else promotion.FLOAT32
+    count = sum(choose(where, as_array(np.ones(x.shape, wide)), 0), axis, keepdims)
+    return astype(divide(sum(astype(x, wide), axis, keepdims, where), count), dtype)
+
+
+def average(x: Any, axis: Axis = None, weights: Any = None, keepdims: bool = False) -> Array:
+    """The mean with weights of the shape of `x`; without them `mean`"""
+    if weights is None:
+        return mean(x, axis, keepdims)
+    return divide(sum(multiply(x, weights), axis, keepdims), sum(broadcast_to(as_array(weights), as_array(x).shape), axis, keepdims))
+
+
+def count_nonzero(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements are not 0, i32"""
+    return sum(astype(x, np.bool_), axis, keepdims)
+
+
+def var(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0, ddof: int = 0) -> Array:
+    """Mean squared distance from the mean, in two passes; `correction` (or `ddof`) is subtracted from the count (1: sample variance)"""
     x = as_array(x)
+    correction = correction or ddof
     if promotion.is_complex(x.dtype):
         far = subtract(x, mean(x, axis, True))
         squares = sum(square(OPERATORS["abs"](far)), axis, keepdims)
@@ -97,9 +120,9 @@ def _over(kind: type[Operation], x: Array, axis: Axis, keepdims: bool, **more: A
     return reshape(out, tuple(1 if k in axes else n for k, n in enumerate(x.shape))) if keepdims else out
 
 
-def std(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Array:
+def std(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0, ddof: int = 0) -> Array:
     """Square root of the variance; its derivative where all elements are equal is 0"""
-    return sqrt(var(x, axis, keepdims, correction))
+    return sqrt(var(x, axis, keepdims, correction, ddof))
 
 
 def norm(x: Any, axis: Axis = None, ord: float = 2, keepdims: bool = False) -> Array:

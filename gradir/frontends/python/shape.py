@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from gradir import size_algebra
@@ -81,11 +83,16 @@ def swapaxes(x: Any, a: int, b: int) -> Array:
     return transpose(x, perm)
 
 
-def expand_dims(x: Any, axis: int) -> Array:
-    """A new dimension of size 1"""
+def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Array:
+    """A new dimension of size 1, or several: `axis` is where it stands in the result"""
     x = as_array(x)
-    at = axis_of(axis, x.ndim + 1)
-    return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    rank = x.ndim + len(given)
+    places = {axis_of(at, rank) for at in given}
+    if len(places) != len(given):
+        raise user_error("expand_dims: an axis twice", code="GR104", op="nd.reshape", expected="distinct axes", found=str(axis))
+    sizes_left = iter(x.shape)
+    return reshape(x, tuple(1 if k in places else next(sizes_left) for k in range(rank)))
 
 
 def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Array:
@@ -128,10 +135,13 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     return concatenate([expand_dims(a, axis) for a in arrays], axis)
 
 
-def split(x: Any, parts: int, axis: int = 0) -> list[Array]:
-    """Equal parts along a dimension"""
+def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Array]:
+    """Equal parts along a dimension; of a list of positions, the parts between them"""
     x = as_array(x)
     dim = one_axis(x, axis)
+    if isinstance(parts, list | tuple | np.ndarray):
+        cuts = [0, *(min(max(at + x.shape[dim] if at < 0 else at, 0), x.shape[dim]) for at in map(int, parts)), x.shape[dim]]
+        return [part_of(x, dim, low, max(high - low, 0)) for low, high in itertools.pairwise(cuts)]
     count = whole("the number of parts", parts, 1)
     if x.shape[dim] % count != 0:
         raise user_error("split: sizes do not divide", code="GR001", expected=f"a multiple of {parts}", found=str(x.shape[dim]))
@@ -176,9 +186,10 @@ def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Array:
     return apply(nd.ReverseOp, [x], x.type, dims=i64_array(normalize_axes(x, axis)))
 
 
-def pad(x: Any, widths: Any, value: Any = 0) -> Array:
-    """Constant padding; `widths` is (low, high) per dimension, negative removes"""
+def pad(x: Any, widths: Any, value: Any = 0, *, constant_values: Any = None) -> Array:
+    """Constant padding; `widths` is (low, high) per dimension, negative removes. `constant_values` is numpy's name for `value`"""
     x = as_array(x)
+    value = value if constant_values is None else constant_values
     rows = pairs("pad", [widths] * x.ndim if isinstance(widths, int) else widths, x.ndim, "GR112")
     low, high = tuple(row[0] for row in rows), tuple(row[1] for row in rows)
     shape = tuple(n + lo + hi for n, lo, hi in zip(x.shape, low, high))

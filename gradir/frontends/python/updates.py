@@ -1,4 +1,4 @@
-"""`x.at[i].set(v)`: functional updates, in place where nothing else reads `x`. numpy's basic indexing without steps."""
+"""`x.at[i].set(v)`: functional updates, in place where nothing else reads `x`. numpy's basic indexing, index arrays, masks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 
 from gradir.frontends.python.arrays import OPERATORS, Array
 from gradir.frontends.python.dims import Dim, at_least
-from gradir.frontends.python.elementwise import add, maximum, minimum, multiply
+from gradir.frontends.python.elementwise import add, divide, maximum, minimum, multiply, where
 from gradir.frontends.python.gather_scatter import scatter
 from gradir.frontends.python.indexing import dynamic_slice, dynamic_update_slice, expand_index, scatter_add, slice_bounds, wrapped
 from gradir.frontends.python.operands import as_array, astype, broadcast_shapes, broadcast_to, is_scalar
+from gradir.frontends.python.rearrange import moveaxis
 from gradir.frontends.python.run_time_slices import place_of
 from gradir.frontends.python.shape import expand_dims, reshape, stack
 from gradir.frontends.python.trace import user_error
 
 
 class At:
-    """A place in `x` that `set`, `add`, `multiply`, `max` or `min` updates; `x` itself never changes."""
+    """A place in `x` that `set`, `add`, `multiply`, `divide`, `max` or `min` updates; `x` itself never changes."""
 
     def __init__(self, x: Array, index: Any = None) -> None:
         self.x, self.index = x, index
@@ -47,9 +48,45 @@ class At:
         """x with the smaller of x[i] and `value`"""
         return self._either("min", minimum, value)
 
+    def divide(self, value: Any) -> Array:
+        """x with x[i] divided"""
+        return self._either("mul", multiply, divide(1, value))
+
+    def get(self) -> Array:
+        """x[i]"""
+        return self.x[self.index]
+
     def _either(self, kind: str, combine: Callable[[Array, Array], Array] | None, value: Any) -> Array:
+        mask = _mask(self.index)
+        if mask is not None:
+            return where(mask, value if combine is None else combine(self.x, as_array(value)), self.x)
+        along = self._one_axis()
+        if along is not None:
+            return self._along(*along, kind, value)
         found = self._rows(kind, value)
         return self._update(combine, value) if found is None else found
+
+    def _one_axis(self) -> tuple[int, Any] | None:
+        """The axis behind others, or with steps, along which the index alone selects, and the places there."""
+        items = expand_index(self.x, self.index if isinstance(self.index, tuple) else (self.index,))
+        chosen = [k for k, item in enumerate(items) if not (isinstance(item, slice) and item == slice(None))]
+        if len(chosen) != 1 or any(item is None for item in items):
+            return None
+        (axis,), item, n = chosen, items[chosen[0]], self.x.shape[chosen[0]]
+        if isinstance(item, slice):
+            steps = not isinstance(n, Dim) and item.step not in (None, 1)
+            return (axis, np.arange(*item.indices(n))) if steps else None
+        return (axis, item) if axis and _is_indices(item) else None
+
+    def _along(self, axis: int, places: Any, kind: str, value: Any) -> Array:
+        """The same update with `axis` in front."""
+        at = as_array(places)
+        shape = (*self.x.shape[:axis], *at.shape, *self.x.shape[axis + 1 :])
+        new = broadcast_to(as_array(value, self.x.dtype), shape)
+        span = tuple(range(at.ndim))
+        found = At(moveaxis(self.x, axis, 0), places)._rows(kind, moveaxis(new, tuple(axis + k for k in span), span))
+        assert found is not None, "an index array in front"
+        return moveaxis(found, 0, axis)
 
     def _indices(self) -> list[Array] | None:
         """The index arrays that stand in front, broadcast together, where the index has any."""
@@ -90,6 +127,13 @@ class At:
         if combine is not None:
             new = combine(dynamic_slice(x, starts, window), new)
         return dynamic_update_slice(x, new, starts)
+
+
+def _mask(index: Any) -> Array | None:
+    """The index as a mask over all of x, where it is one."""
+    if isinstance(index, Array | np.ndarray) and index.dtype == np.bool_ and index.ndim > 0:
+        return as_array(index)
+    return None
 
 
 def _is_indices(item: Any) -> bool:
@@ -133,9 +177,9 @@ def _window(x: Array, index: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...
 
 def _unsupported(found: str) -> Exception:
     return user_error(
-        "x.at[...] takes integers, slices without a step, and index arrays in front",
+        "x.at[...] takes integers, slices without a step, a mask, index arrays in front or along one axis",
         code="GR104",
-        expected="integers, slices, run-time integers; index arrays in front, then whole dimensions",
+        expected="integers, slices, run-time integers; index arrays in front or a slice with a step, then whole dimensions; a mask alone",
         found=found,
         hint="use gradir.scatter for other places, or gradir.where with a mask",
     )

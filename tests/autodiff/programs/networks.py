@@ -101,7 +101,8 @@ def vae(k: Toolkit) -> Any:
     def loss(p: Any, x: Any) -> Any:
         h = xp.tanh(x @ p["e1"])
         mean, log_var = h @ p["mean"], h @ p["log_var"]
-        noise = k.random.normal(k.random.key(3), mean.shape, xp.float32).astype(x.dtype)  # the same numbers in f32 and f64
+        u = k.random.uniform(k.random.key(3), (2, *mean.shape), xp.float32).astype(x.dtype)  # the same numbers in f32 and f64
+        noise = xp.sqrt(-2 * xp.log1p(-u[0])) * xp.cos(2 * xp.pi * u[1])
         z = mean + xp.exp(0.5 * log_var) * noise
         logits = nn.softplus(z @ p["d1"]) @ p["d2"]
         reconstruction = xp.sum(xp.maximum(logits, 0) - logits * x + xp.log1p(xp.exp(-xp.abs(logits))), axis=-1)
