@@ -90,3 +90,37 @@ def test_a_barrier_keeps_what_is_the_same_for_all_lanes() -> None:
     text = print_module(module)
     assert "nd.optimization_barrier %x, %y : tensor<3xf32>, tensor<5x3xf32>" in text
     assert text.count("nd.exp %0 : tensor<3xf32>") == 2  # of @f and of its batch
+
+
+def test_checkpoints_lower_the_arena_after_the_whole_pipeline() -> None:
+    """Eight layers x + gelu(x w) v. Of each, two hidden values live until its backward part; with checkpoints its input alone does."""
+    ws = [(np.zeros((32, 128), np.float32), np.zeros((128, 32), np.float32))] * 8
+    hidden = 256 * 128 * 4
+
+    def loss(wrap: Any) -> Any:
+        def f(ws: Any, x: Any) -> Any:
+            for w, v in ws:
+                x = wrap(lambda x, w, v: x + gd.gelu(x @ w) @ v)(x, w, v)
+            return gd.sum(x * x)
+
+        return f
+
+    plain, checked = (arena(gd.grad(loss(wrap)), ws, np.zeros((256, 32), np.float32)) for wrap in (lambda f: f, gd.checkpoint))
+    assert plain == (8 * 2 + 2) * hidden  # and two on the way
+    assert checked <= (8 / 4 + 2.5) * hidden  # an input is a quarter of a hidden value; one layer at a time has two of these
+
+
+def test_the_bytes_of_jax_are_those_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    if jax.__version__ != "0.10.2" or jax.default_backend() != "cpu":
+        pytest.skip("the number is of JAX 0.10.2 on a CPU")
+    from bench.systems.jax_system import JaxOps
+
+    w = WORKLOADS["block_train"]
+
+    def step(*inputs: Any) -> Any:
+        n = w.params
+        loss, gradients = jax.value_and_grad(lambda p: w.fn(JaxOps(), *p, *inputs[n:]))(inputs[:n])
+        return (loss, *(p - w.rate * g for p, g in zip(inputs[:n], gradients)))
+
+    assert jax.jit(step).lower(*w.inputs()).compile().memory_analysis().temp_size_in_bytes == JAX_TEMPORARY_BYTES

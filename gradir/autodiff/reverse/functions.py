@@ -183,7 +183,7 @@ class Program:
         cts.builder.op(func.ReturnOp, outputs)
         line = StraightLine(block, backward, given_or_one, outputs)
         for value, reason in line.kept.items():
-            self._note(primal, value, backward, reason)
+            self._note(primal, value, self.ledger.reader(value, backward), reason)
         if self.measured is not None:
             self.measured.straight = self.measured.own(line.kept)
         fence(line)
@@ -233,9 +233,12 @@ class Program:
         gradients = [cts.get_or_zeros(a) for a, on in zip(forward.args, wrt) if on]
         cts.builder.op(func.ReturnOp, gradients)
 
+        line = StraightLine(forward, backward, backward.args, ())
+        readers = {value: self.ledger.reader(value, backward) for value in line.kept}
+        fence(line)
         residuals = plan(forward, backward, lambda v: False)
         for value in residuals.saved:
-            self._note(primal, value, backward)
+            self._note(primal, value, readers.get(value, ""), line.kept.get(value, ""))
         values: dict[SSAValue, SSAValue] = {}
         for n, value in enumerate(residuals.saved):
             values[value] = backward.insert_arg(value.type, n)
@@ -257,10 +260,10 @@ class Program:
             last = new_fn
         return Pair(made[0], made[1], kinds_saved, records, self.measured.own(residuals.saved) if self.measured is not None else 0)
 
-    def _note(self, primal: func.FuncOp, value: SSAValue, backward: Block, reason: str = "") -> None:
+    def _note(self, primal: func.FuncOp, value: SSAValue, reader: str, reason: str) -> None:
         """Record a value of a whole function that its backward part reads."""
         where = f"@{primal.sym_name.data}"
-        self.ledger.keep(value, value, where=where, why=why_kept(value, self.ledger.reader(value, backward), reason))
+        self.ledger.keep(value, value, where=where, why=why_kept(value, reader, reason))
 
 
 def _hand_over_sizes(forward: Builder, backward: Block, at: int) -> list[SSAValue]:

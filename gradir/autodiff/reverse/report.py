@@ -113,7 +113,7 @@ class Ledger:
     def keep_all(self, holders: Sequence[SSAValue], records: Sequence[Residual], *, where: str, again: bool = False) -> None:
         """`holders` keep what a callee's forward half returned: one record each."""
         if self.on:
-            for holder, record in zip(holders, records, strict=True):
+            for holder, record in zip(holders, records):  # sizes, which come last, have no record
                 self._held[holder] = replace(record, where=where + NESTED + record.where, again=again or record.again)
 
     def moved(self, old: SSAValue, new: SSAValue) -> None:
