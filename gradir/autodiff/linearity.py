@@ -57,6 +57,11 @@ def _sort(op: nd.SortOp, results: set[int], _resolve: Resolve) -> set[SSAValue]:
     return {v for k, v in enumerate(op.operands) if k < op.number("keys") or k in results} | set(free_values(op))
 
 
+def _barrier(op: nd.OptimizationBarrierOp, results: set[int], _resolve: Resolve) -> set[SSAValue]:
+    """It waits for all of its operands, but each result is one of them."""
+    return {op.operands[k] for k in results}
+
+
 def _call(op: func.CallOp, results: set[int], resolve: Resolve) -> set[SSAValue]:
     """Those arguments that the results of the callee depend on."""
     body = resolve(op).body.block
@@ -102,6 +107,7 @@ def _handed_on(block: Block, which: set[int]) -> list[SSAValue]:
 
 _READ: dict[type[Operation], Callable[[Any, set[int], Resolve], set[SSAValue]]] = {
     nd.SortOp: _sort,
+    nd.OptimizationBarrierOp: _barrier,
     func.CallOp: _call,
     scf.IfOp: _branches,
     scf.IndexSwitchOp: _branches,
