@@ -299,3 +299,32 @@ def test_collected_results_are_not_kept_again() -> None:
         for p in ("all", *POLICIES)
     }
     assert arena["none"] <= arena["all"] and arena["sqrt"] < arena["none"] - 200 * x.nbytes
+
+
+def lengths(xs: Any, x: Any) -> Any:
+    w = np.linspace(-1, 1, 16).reshape(4, 4)
+    c, ys = gd.scan(lambda s, r: (gd.tanh(s @ w + r), s * r), x, xs)
+    return gd.sum(c) + gd.sum(ys * ys)
+
+
+def test_segments_of_a_length_of_run_time() -> None:
+    """ceil(sqrt(n)) is computed by the program; every length, none and one included, has the bits of `all`."""
+    x = np.ones(4)
+    results: dict[str, list[bytes]] = {}
+    for policy in ("all", "sqrt"):
+        both = gd.jit(gd.value_and_grad(lengths, (0, 1)), dynamic={"xs": ("n", 4)}, residuals=policy, cache=False)
+        for n in (0, 1, 2, 3, 4, 5, 16, 17, 100):
+            value, gradients = both(np.random.default_rng(n).standard_normal((n, 4)), x)
+            results[policy] = results.get(policy, []) + bits([value, *gradients])
+        assert len(both.programs) == 1
+    assert results["sqrt"] == results["all"]
+
+
+def test_a_budget_of_run_time_sizes() -> None:
+    """A length counts with its largest value; without one the loop gets the policy that grows slowest."""
+    expected = {(64, 10**6): "all", (64, 3500): "sqrt", (None, 10**9): "sqrt"}
+    for (most, budget), policy in expected.items():
+        shape = {"xs": (gd.Dim("n", max=most), 4)}
+        program = gd.jit(gd.value_and_grad(lengths, (0, 1)), dynamic=shape, budget=budget, cache=False)
+        found = policies_in(program.compile(np.ones((3, 4)), np.ones(4), keep_ir=True))
+        assert set(found) == ({"all"} if policy == "all" else {"none", "segment"}), (most, budget)

@@ -14,6 +14,7 @@ from gradir.dialects import nd
 from gradir.dialects.upstream import arith
 from gradir.ir.builder import Builder
 from gradir.ir.structure import block_of
+from gradir.size_algebra import Dim
 
 
 def constant_index(value: SSAValue) -> int | None:
@@ -97,6 +98,20 @@ def count_trips(sweep: Sweep, lower: SSAValue, upper: SSAValue, step: SSAValue) 
         most = count_trips(sweep, bounds[0], limit, bounds[2])
         return Trips(most.size, most.entries, trips, lower, step, most.builder)
     return Trips(bind_size(sweep.unit, home.builder, trips), trips, trips, lower, step, home.builder)
+
+
+def most_trips(trips: Trips, upper: SSAValue) -> Dim:
+    """A bound on the number of trips as far as sizes tell: the number itself, else the size that the loop runs to."""
+    lower = constant_index(trips.lower)
+    if (
+        isinstance(trips.size, str)
+        and lower is not None
+        and lower >= 0
+        and isinstance(upper, OpResult)
+        and isinstance(upper.op, nd.SymbolOp)
+    ):
+        return upper.op.sym.data
+    return trips.size
 
 
 def _limit(upper: SSAValue) -> SSAValue | None:

@@ -130,7 +130,7 @@ def _copy_with_stacks(
     builder = Builder(body, loop.op.location)
     t = TensorBuilder(builder)
     position = trips.position(Indices(builder), body.args[0]) if kept else None
-    stacks = [Stack(stackable(loop.inits[k].type), trips.size, trips.entries, keeps=loop.forward.args[1 + k]) for k in kept]
+    stacks = [Stack(stackable(loop.inits[k].type), trips.size, trips.entries, keeps=body.args[1 + k]) for k in kept]
     starts = [*loop.inits, *(empty_stack(sweep.builder, stack) for stack in stacks)]
     pushed: list[SSAValue] = []
     for k, start in zip(kept, starts[len(loop.inits) :]):

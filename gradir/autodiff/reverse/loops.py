@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.names import name_copies, name_stack
 from gradir.autodiff.reverse.cotangents import Cotangents, accumulator_type
-from gradir.autodiff.reverse.indices import Indices, count_trips
+from gradir.autodiff.reverse.indices import Indices, count_trips, most_trips
 from gradir.autodiff.reverse.liveness import live_values
 from gradir.autodiff.reverse.loop_bodies import Loop, run_body_again
 from gradir.autodiff.reverse.recomputation import drop
@@ -51,7 +51,7 @@ def forward_for(sweep: Sweep, op: scf.ForOp) -> None:
     loop = both_bodies(sweep, op)
     saved, measured = loop.residuals.saved, sweep.unit.program.measured
     if measured is not None:
-        measured.add(op, loop.trips.size, measured.own(_stacked(loop)), _state(loop))
+        measured.add(op, most_trips(loop.trips, loop.bounds[1]), measured.own(_stacked(loop)), _state(loop))
     if policy == "none" or any(changes_size(sweep.unit, v, loop.forward) for v in saved) or (policy == SEGMENT and _is_large(loop)):
         run_body_again(sweep, loop, marked(op, policy))
     else:
