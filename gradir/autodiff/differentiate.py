@@ -19,11 +19,12 @@ from gradir.autodiff.forward.sweep import forward_function
 from gradir.autodiff.registry import load_rules
 from gradir.autodiff.reverse.functions import Pair, Program
 from gradir.autodiff.reverse.report import FACT, Ledger
+from gradir.autodiff.scalars import is_strong_product
 from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.residuals import BUDGET, POLICY, budget_of, check_choice, policy_of
 from gradir.dialects.types import is_float
-from gradir.dialects.upstream import func
+from gradir.dialects.upstream import arith, func
 from gradir.ir.nesting import room_for
 from gradir.ir.passes import Pass, PassContext, error_at
 
@@ -279,11 +280,21 @@ def _operands(op: ad.Request, wrt: tuple[int, ...]) -> list[SSAValue]:
 
 
 def _weaken(module: ModuleOp, before: set[int]) -> None:
-    """IEEE products in the generated functions, for those who want the NaN."""
+    """IEEE products in the generated functions, for those who want the NaN.
+
+    At level 2 a strong product is a selection. Where the program itself holds such selections they all stay: its own are no products.
+    """
+    given = [function for function in module.body.block.ops if id(function) in before]
+    own = any(isinstance(op, arith.SelectOp) and is_strong_product(op) for function in given for op in function.walk())
     for function in module.body.block.ops:
         if id(function) in before:
             continue
         for op in list(function.walk()):
+            if isinstance(op, arith.SelectOp) and not own and is_strong_product(op):
+                op.result.replace_all_uses_with(op.rhs)
+                op.detach()
+                op.erase()
+                continue
             if isinstance(op, nd.MulStrongOp):
                 new = nd.MulOp.create(operands=list(op.operands), result_types=[op.result.type], location=op.location)
                 assert op.parent is not None

@@ -433,3 +433,18 @@ def test_upstream_reads_derivatives(path: Path) -> None:
     command = ["mlir-opt-22", "-o", "/dev/null"]
     done = subprocess.run(command, input=print_module(module), text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_products_are_plain_on_request() -> None:
+    """`strong-zero=false`: 0 * inf is NaN, as IEEE has it; selections of the program's own stay."""
+    text = elementwise(WHERE).replace("@f", "@one") + (
+        "func.func @f(%x: tensor<2xf64>, %c: tensor<2xf64>) -> tensor<2xf64> {\n"
+        "  %r:2 = ad.vjp @one(%x, %c) wrt [0] : (tensor<2xf64>, tensor<2xf64>) -> (tensor<2xf64>, tensor<2xf64>)\n"
+        "  return %r#1 : tensor<2xf64>\n}\n"
+    )
+    for strong in (True, False):
+        module = parse_module(text)
+        Differentiate(strong_zero=strong).apply(module, PassContext())
+        verify_module(module)
+        (found,) = run(module, "f", [np.array([0.0, 4.0]), np.ones(2)])
+        np.testing.assert_array_equal(np.asarray(found), [1.0 if strong else np.nan, 0.25])
