@@ -102,7 +102,7 @@ class Emitter(Memory):
 
     def _extract_slice(self, op: tensor.ExtractSliceOp) -> None:
         if not self._unwritten(op.source):
-            self.memrefs[op.result] = self.subview(self.at(op.source), op, op.result.type)
+            self.memrefs[op.result] = self.subview(self.at(op.source), op)
 
     def _unwritten(self, value: SSAValue) -> bool:
         content = self.contents.content(value)
@@ -141,7 +141,7 @@ class Emitter(Memory):
             return
         storage = source.content.buffer.storage if source.kind == "whole" and source.content.buffer is not None else None
         if not (isinstance(storage, Slot) and storage.insert is op):
-            self.copy(self.at(op.source), self.subview(memory, op, op.source.type))
+            self.copy(self.at(op.source), self.subview(memory, op))
 
     def _insert(self, op: tensor.InsertOp) -> None:
         self.deliver(op.dest, self.contents.content(op.result))

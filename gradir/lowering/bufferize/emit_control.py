@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import MemRefType, TensorType, i8
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from gradir.dialects.types import ints
 from gradir.dialects.upstream import scf
 from gradir.ir.structure import block_of
 from gradir.lowering.bufferize.buffers import Rotation, Slot
 from gradir.lowering.bufferize.contents import Content
 from gradir.lowering.bufferize.emission import RULES, TERMINATORS, Emitter
-from gradir.lowering.bufferize.layouts import MemRef, anywhere, join, subview_type, type_of
+from gradir.lowering.bufferize.gaps import slice_type
+from gradir.lowering.bufferize.layouts import MemRef, anywhere, join, type_of
 from gradir.lowering.bufferize.loops import Carried
 from gradir.lowering.bufferize.memory import Module
 from gradir.lowering.bufferize.places import Place, Places
@@ -68,11 +68,7 @@ class FunctionEmitter(Emitter):
             return None
         source = self.contents.content(one.again).buffer
         assert isinstance(source.storage, Slot)
-        insert = one.slot
-        lists = (insert.static_offsets, insert.static_sizes, insert.static_strides)
-        shape = cast("TensorType[Any]", insert.source.type).get_shape()
-        starts, sizes, steps = map(ints, lists)
-        return subview_type(type_of(self.memory[source.storage.host]), starts, sizes, steps, shape)
+        return slice_type(type_of(self.memory[source.storage.host]), one.slot)
 
     def _carried_types(self, op: Operation, carried: Sequence[Carried], starts: Sequence[Sequence[SSAValue]]) -> list[MemRef]:
         """One type per carried value for all addresses that take its place; pointers that may be swapped have one type together."""

@@ -24,11 +24,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.dialects.types import i64_array, ints, reassociation
+from gradir.dialects.types import i64_array, reassociation
 from gradir.dialects.upstream import arith, func, memref, tensor
 from gradir.ir.builder import Builder
 from gradir.lowering.bufferize.buffers import Buffer, Rotation, Slot
 from gradir.lowering.bufferize.contents import Content
+from gradir.lowering.bufferize.gaps import exact_type, slice_type
 from gradir.lowering.bufferize.layouts import (
     MemRef,
     collapsed_type,
@@ -37,7 +38,6 @@ from gradir.lowering.bufferize.layouts import (
     layout_of,
     memref_of,
     strided,
-    subview_type,
     type_of,
 )
 from gradir.lowering.bufferize.loops import Carried
@@ -165,7 +165,7 @@ class Memory:
             self.create(storage.host)
             insert = storage.insert
             host = self.as_type(self.memory[storage.host], cast("TensorType[Any]", insert.dest.type))
-            self.memory[buffer] = self.subview(host, insert, insert.source.type)
+            self.memory[buffer] = self.subview(host, insert)
         elif storage is None:
             type_ = cast("MemRef", memref_of(buffer.type))
             new = self.allocate(type_, self.sizes.of_type_of(next(c.value for c in buffer.members if c.value is not None)))
@@ -224,11 +224,9 @@ class Memory:
             return memory
         return self.view_of(memory, self.builder(memref.CastOp, [memory], [type_]))
 
-    def subview(self, memory: SSAValue, op: tensor.ExtractSliceOp | tensor.InsertSliceOp, small: Attribute) -> SSAValue:
-        """The slice of `op`, with the shape of the tensor type `small`."""
-        starts, sizes, steps = ints(op.static_offsets), ints(op.static_sizes), ints(op.static_strides)
-        shape = cast("TensorType[Any]", small).get_shape()
-        type_ = subview_type(type_of(memory), starts, sizes, steps, shape)
+    def subview(self, memory: SSAValue, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> SSAValue:
+        """The slice of `op`."""
+        type_ = exact_type(type_of(memory), op)
         groups = [[self.scalar(v) for v in group] for group in (op.offsets, op.sizes, op.strides)]
         properties = {
             "static_offsets": op.static_offsets,
@@ -237,7 +235,7 @@ class Memory:
             "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, *map(len, groups)]),
         }
         new = self.builder(memref.SubviewOp, [memory, *(v for group in groups for v in group)], [type_], properties)
-        return self.view_of(memory, new, self.plan.slice_of(op))
+        return self.cast(self.view_of(memory, new, self.plan.slice_of(op)), slice_type(type_of(memory), op))
 
     def as_type(self, memory: SSAValue, type_: TensorType[Any]) -> SSAValue:
         """Static memory under the shape of another tensor type with equally many elements."""
