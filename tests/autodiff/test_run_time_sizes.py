@@ -104,6 +104,8 @@ NAMED = [
     (nd.ScatterGeneralOp, "f64 rows, one outside", {4: "n", 3: "k"}),
     (nd.ScatterGeneralOp, "f64 windows over the edge, set", {4: "n", 3: "k"}),
     (nd.ScatterGeneralOp, "f64 batches", {3: "n"}),
+    (nd.ReduceWindowOp, "max f64 padded", {2: "b"}),
+    (nd.SelectAndScatterOp, "f64", {1: "b", 2: "c"}),
     (nd.LuOp, "f64", {3: "n"}),
     (nd.LuOp, "f64 tall batch", {2: "b"}),
     (nd.QrOp, "f64", {3: "n"}),

@@ -19,7 +19,8 @@ from gradir.dialects import nd
 from gradir.dialects.nd.base import emit
 from gradir.dialects.nd.convolution import window_count
 from gradir.dialects.nd.regions import region_of
-from gradir.dialects.types import element_of, i64_array, shape_of, tensor
+from gradir.dialects.nd.shape import TO_END
+from gradir.dialects.types import Dim, element_of, i64_array, shape_of, tensor
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 
@@ -174,7 +175,7 @@ def reduce_window_vjp(t: TensorBuilder, op: nd.ReduceWindowOp, ct: SSAValue) -> 
     if set(dilations) <= {1}:
         arrays = {"window": op.window, "strides": op.strides, "padding": op.padding}
         return (lambda: t.emit(nd.SelectAndScatterOp, [signed(), ct], x.type, **arrays),)
-    return (lambda: scatter_to_first(t, op, signed(), ct, Windows(window, strides, padding, dilations, known_sizes(op, op.result))),)
+    return (lambda: scatter_to_first(t, op, signed(), ct, Windows.of(op, op.result, dilations)),)
 
 
 def spread(
@@ -223,7 +224,16 @@ class Windows:
     strides: tuple[int, ...]
     padding: tuple[int, ...]
     dilations: tuple[int, ...]
-    outs: tuple[int, ...]
+    outs: tuple[Dim, ...]
+
+    @classmethod
+    def of(cls, op: Any, result: SSAValue, dilations: tuple[int, ...] | None = None) -> Windows:
+        """The windows of `op`, one per element of `result`. Error AD008 for a window along a run-time size."""
+        window, strides, padding = op.numbers("window"), op.numbers("strides"), op.numbers("padding")
+        sides = zip(window, strides, padding[0::2], padding[1::2])
+        if any(not isinstance(n, int) and side != (1, 1, 0, 0) for n, side in zip(shape_of(result), sides)):
+            raise needs_static_sizes(op, "windows over dimensions that are numbers", result)
+        return cls(window, strides, padding, dilations or (1,) * len(window), shape_of(result))
 
     def positions(self, op: Any) -> list[tuple[int, ...]]:
         """Offset of each window position, row-major."""
@@ -240,8 +250,13 @@ class Windows:
 
     def read(self, t: TensorBuilder, padded: SSAValue, at: tuple[int, ...]) -> SSAValue:
         """The element at one position of every window."""
-        limit = [a + (o - 1) * s + 1 for a, o, s in zip(at, self.outs, self.strides)]
+        limit = [a + (o - 1) * s + 1 if isinstance(o, int) else TO_END for a, o, s in zip(at, self.outs, self.strides)]
         return t.slice(padded, at, limit, self.strides)
+
+    @staticmethod
+    def rest(size: Dim, start: int, out: Dim, stride: int) -> int:
+        """How many elements follow those that stand `stride` apart from `start` on."""
+        return size - start - (out - 1) * stride - 1 if isinstance(size, int) and isinstance(out, int) else 0
 
 
 def winners(t: TensorBuilder, op: Any, x: SSAValue, w: Windows) -> tuple[list[tuple[int, ...]], list[SSAValue]]:
@@ -265,14 +280,13 @@ def winners(t: TensorBuilder, op: Any, x: SSAValue, w: Windows) -> tuple[list[tu
 def scatter_to_first(t: TensorBuilder, op: Any, x: SSAValue, ct: SSAValue, w: Windows) -> SSAValue:
     """`ct` of each window placed at its first maximum, for windows that `nd.select_and_scatter` does not describe."""
     positions, flags = winners(t, op, x, w)
-    sizes = known_sizes(op, x)
     low = w.padding[0::2]
     total, rest = None, ct
     for at, flag in reversed(list(zip(positions, flags))):
         mine = t.where(flag, rest)
         rest = t.select(flag, t.full_like(0.0, rest), rest)
         left = [a - lo for a, lo in zip(at, low)]
-        right = [n - lo_at - (o - 1) * s - 1 for n, lo_at, o, s in zip(sizes, left, w.outs, w.strides)]
+        right = [w.rest(n, lo, out, s) for n, lo, out, s in zip(shape_of(x), left, w.outs, w.strides)]
         placed = t.pad(mine, 0.0, left, right, [s - 1 for s in w.strides])
         total = placed if total is None else t.add(total, placed)
     assert total is not None
@@ -282,8 +296,7 @@ def scatter_to_first(t: TensorBuilder, op: Any, x: SSAValue, ct: SSAValue, w: Wi
 @vjp(nd.SelectAndScatterOp)
 def select_and_scatter_vjp(t: TensorBuilder, op: nd.SelectAndScatterOp, ct: SSAValue) -> Rule:
     """Linear in the source: its cotangent is `ct` at the position that each window chose; the choice itself is constant."""
-    window = op.numbers("window")
-    w = Windows(window, op.numbers("strides"), op.numbers("padding"), (1,) * len(window), known_sizes(op, op.source))
+    w = Windows.of(op, op.source)
 
     def by_source() -> SSAValue:
         positions, flags = winners(t, op, op.operand, w)
