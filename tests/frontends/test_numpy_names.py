@@ -43,7 +43,7 @@ SAME_AS_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
     "nan_to_num": lambda g, x: g.nan_to_num(ODD),
     "nan_to_num by numbers": lambda g, x: g.nan_to_num(ODD, nan=7.0, posinf=8.0, neginf=-9.0),
     "nan_to_num of f32": lambda g, x: g.nan_to_num(ODD.astype(np.float32)),
-    "nan_to_num of complex": lambda g, x: g.nan_to_num(ODD + 1j * ODD[::-1]),
+    "nan_to_num of complex": lambda g, x: g.nan_to_num(np.array([complex(a, b) for a, b in zip(ODD, ODD[::-1])])),
     "nan_to_num of integers": lambda g, x: g.nan_to_num(np.array([1, 2])),
     "isclose": lambda g, x: g.isclose(x, x * (1 + 1e-6)),
     "isclose of odd ones": lambda g, x: g.isclose(ODD[:, None], ODD),
