@@ -173,6 +173,14 @@ def test_closed_form_of_the_escape() -> None:
     np.testing.assert_allclose(gradient, dz / z, rtol=1e-12)
 
 
+def test_jacobians_of_a_checkpointed_loop() -> None:
+    """Both modes on many tangents at once: lanes whose trips differ, and the loop runs again in the backward part."""
+    root = lambda a: gd.while_loop(lambda s: gd.max(gd.abs(s * s * s - a)) > 1e-13 * 30, lambda s: (2.0 * s + a / (s * s)) / 3.0, a)
+    expected = np.diag(A ** (-2 / 3) / 3)
+    for jacobian in (gd.jacfwd, gd.jacrev):
+        np.testing.assert_allclose(gd.jit(jacobian(gd.checkpoint(root)), cache=False)(A), expected, rtol=1e-12, atol=1e-15)
+
+
 def test_points_that_stay_inside_have_no_derivative() -> None:
     gradient = gd.jit(gd.grad(lambda c: escape(gd, c)), cache=False)(C)
     assert gradient[2] == 0 and (np.abs(gradient[[0, 1, 3, 4]]) > 0).all()
