@@ -163,7 +163,8 @@ class Survey:
         return self._number(self.measured.straight) or 0
 
     def _callee(self, op: Operation) -> func.FuncOp | None:
-        callee = self.program.functions.get(op.callee.string_value()) if isinstance(op, func.CallOp) else None
+        name = op.callee.string_value() if isinstance(op, func.CallOp | ad.CheckpointOp) else ""
+        callee = self.program.functions.get(name)
         return callee if callee is not None and callee.body.blocks and callee.sym_name.data not in self.pending else None
 
     def _as_loop(self, op: Operation, inside: tuple[Loop, ...]) -> tuple[Loop, ...]:
@@ -252,11 +253,11 @@ def _mark(program: Program, request: ad.Request, primal: func.FuncOp, wrt: Seque
     sites: dict[int, Operation] = {}
     fixed: dict[int, str] = {}
     for op, other in zip(program.module.walk(), copy.walk()):
-        if isinstance(op, scf.ForOp | scf.WhileOp | func.CallOp):
+        if isinstance(op, scf.ForOp | scf.WhileOp | func.CallOp | ad.CheckpointOp):
             other.attributes.pop(POLICY, None)
             other.attributes[SITE] = IntegerAttr(len(sites), i64)
-            if POLICY in op.attributes:
-                fixed[len(sites)] = policy_of(op, policy)
+            if POLICY in op.attributes or isinstance(op, ad.CheckpointOp):
+                fixed[len(sites)] = policy_of(op, "none")
             sites[len(sites)] = op
     measured = Measured()
     trial = Program(copy, measured=measured)

@@ -328,3 +328,50 @@ def test_a_budget_of_run_time_sizes() -> None:
         program = gd.jit(gd.value_and_grad(lengths, (0, 1)), dynamic=shape, budget=budget, cache=False)
         found = policies_in(program.compile(np.ones((3, 4)), np.ones(4), keep_ir=True))
         assert set(found) == ({"all"} if policy == "all" else {"none", "segment"}), (most, budget)
+
+
+def test_a_budget_sees_into_a_checkpoint() -> None:
+    """What it runs again is there for a while, the stacks of its loops too."""
+
+    @gd.checkpoint
+    def part(x: Any) -> Any:
+        return gd.fori_loop(0, 400, lambda i, s: gd.sin(s * x), x)
+
+    program = gd.compile(gd.grad(lambda x: gd.sum(part(x))), W1, cache=False, budget=200 * W1.nbytes, keep_ir=True)
+    assert set(policies_in(program)) == {"none", "segment"}
+    assert program.module.manifest.functions[0].arena_bytes <= 200 * W1.nbytes
+
+
+BODIES: dict[str, Callable[[Any, Any], Any]] = {
+    "matmul": lambda s, w: gd.tanh(s @ w),
+    "sums": lambda s, w: gd.sin(s * gd.sum(gd.exp(s * 0.1)) + gd.sum(s @ w, axis=0)),
+    "two matmuls": lambda s, w: gd.tanh(gd.relu(s @ w + 1.0) @ w.T * 0.1),
+    "softmax": lambda s, w: gd.softmax(s @ w) * s,
+    "attention": lambda s, w: gd.softmax(s @ w @ s.T) @ s,
+    "normalized": lambda s, w: gd.tanh((s - gd.mean(s, axis=1, keepdims=True)) / gd.sqrt(gd.var(s, axis=1, keepdims=True) + 1e-5)),
+    "cumulative": lambda s, w: gd.sin(s) + gd.cumsum(gd.sin(s), axis=1) * 0.01 + gd.logsumexp(s, axis=0) * 0.1,
+}
+QUICK = {("matmul", np.float32, 64), ("sums", np.float64, 17)}
+
+
+@pytest.mark.parametrize(
+    ("body", "dtype", "size"),
+    [
+        pytest.param(body, dtype, size, marks=() if (body, dtype, size) in QUICK else pytest.mark.full)
+        for body in BODIES
+        for dtype in (np.float16, np.float32, np.float64)
+        for size in (17, 64)
+    ],
+)
+def test_kernels_of_both_runs_give_the_same_bits(body: str, dtype: Any, size: int) -> None:
+    """Sums and contractions have the order of a schedule, which neither fusion nor the place of an operand in a stack may change."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal((8, size)) * 0.5).astype(dtype), (rng.standard_normal((size, size)) * 0.2).astype(dtype)
+    found: dict[str, list[bytes]] = {}
+    for policy in ("all", *POLICIES):
+        loop = lambda x, w, p=policy: gd.fori_loop(0, 10, lambda i, s: BODIES[body](s, w).astype(s.dtype), x, residuals=p)
+        loss = lambda x, w, loop=loop: gd.sum(loop(x, w)).astype(np.float32)
+        value, gradients = gd.compile(gd.value_and_grad(loss, (0, 1)), x, w, cache=False)(x, w)
+        assert np.isfinite(value)
+        found[policy] = bits([value, *gradients])
+    assert found["none"] == found["sqrt"] == found["all"]

@@ -124,6 +124,8 @@ def run_again(sweep: Sweep, op: ad.CheckpointOp | func.CallOp, name: str, what: 
             return
         cts.builder.loc = op.location
         pair = unit.program.split(callee, wrt, wanted, unit.request)
+        if unit.program.measured is not None:
+            unit.program.measured.add(op, 1, pair.own, 0)
         given = [cts.get_or_zeros(r) for r in seeds]
         tensors = [v for v in arguments if isinstance(v.type, TensorType)]
         held = cts.builder.op(nd.OptimizationBarrierOp, [*tensors, *given], [v.type for v in (*tensors, *given)]).results
