@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_values
+from gradir.autodiff.names import name_copies
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.residuals import substitute
 from gradir.autodiff.reverse.sweep import Sweep
@@ -77,7 +78,9 @@ def fenced(outer: Cotangents, read: Sequence[SSAValue], results: Sequence[SSAVal
         return {}
     operands = [*values, *dict.fromkeys(ct for r in results if (ct := outer.sum_so_far(r)) is not None)]
     held = outer.builder.op(nd.OptimizationBarrierOp, operands, [v.type for v in operands]).results
-    return dict(zip(values, held))
+    copies = dict(zip(values, held))
+    name_copies(copies)
+    return copies
 
 
 def run_branches_again_in_reverse(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:

@@ -75,8 +75,8 @@ def _nest(sweep: Sweep, op: scf.ForOp, trips: Trips) -> Block:
     )
     unit.same_activity(zip(op.body.block.args[1:], outer.args[1:]))
     unit.same_activity(zip(op.results, inner.results))
-    for a, b in zip(op.body.block.args[1:], outer.args[1:]):
-        b.name_hint = a.name_hint
+    for a, b, c in zip(op.body.block.args[1:], outer.args[1:], inner.results):
+        b.name_hint = c.name_hint = a.name_hint
     outer.args[0].name_hint = "s"
     return _block_of(unit, op, new)
 
@@ -90,7 +90,7 @@ def _copy(unit: Unit, op: scf.ForOp, bounds: list[SSAValue], inits: list[SSAValu
         b.name_hint = a.name_hint
     if induction is not None:
         values[source.args[0]] = induction(Builder(body, op.location), body.args[0])
-        body.args[0].name_hint = None
+        body.args[0].name_hint = "j"
     for inner in source.ops:
         body.add_op(clone(inner, values))
     unit.same_activity(values.items())
