@@ -97,7 +97,7 @@ GRADIENTS = (
     "twice (2^n calls at level n). *Generated ops* are those of the module after `differentiate`. The last column is the time per",
     "generated op against that of the family's smallest program with at least 100: 1 is linear. Calls are inlined before they are",
     "differentiated, so that 2^n calls are 2^n bodies; where they stay calls (*kept*: `differentiate` on its own) there is one pair of",
-    "functions per level.",
+    "functions per level, each of which hands over twice the residuals of the one below, up to 256: the time per op grows with them.",
 )
 
 
@@ -137,8 +137,8 @@ def main() -> None:
         [
             "# Compile time",
             "",
-            f"CPU seconds of one process, caches off, one thread, the best of two or three, load {load:.1f} at start (other programs ran on",
-            "the machine's two cores). `python -m bench.compile_time --out docs/status`",
+            f"CPU seconds of one process, caches off, one thread, the best of two or three, load {load:.1f} at start (other programs ran",
+            "on the machine's two cores). `python -m bench.compile_time --out docs/status`",
             "",
             "| program | s | ms per op | kernels |",
             "|---|---|---|---|",
