@@ -18,6 +18,9 @@ from xdsl.ir import Attribute, Operation
 from gradir.dialects import nd
 from gradir.dialects.types import element_of, numpy_dtype, shape_of
 
+LARGE = 1 << 14
+"""Bytes from which on a value is worth the trouble of choosing: half of a first-level cache."""
+
 NOMINAL_SIZE = 64
 """What a run-time size counts as."""
 
@@ -32,7 +35,7 @@ _SLOW: dict[type[Operation], float] = {
     **dict.fromkeys((nd.DivOp, nd.SqrtOp, nd.RsqrtOp), 1 / 8),
     **dict.fromkeys((nd.ExpOp, nd.Expm1Op, nd.LogOp, nd.Log1pOp, nd.TanhOp, nd.LogisticOp, nd.ErfOp, nd.SinOp, nd.CosOp), SLOW),
 }
-_FAST: frozenset[type[Operation]] = frozenset(
+FAST: frozenset[type[Operation]] = frozenset(
     {
         nd.ReluOp, nd.NegOp, nd.AbsOp, nd.SignOp, nd.FloorOp, nd.CeilOp, nd.NotOp, nd.IsFiniteOp, nd.ConvertOp, nd.AddOp, nd.SubOp,
         nd.MulOp, nd.MulStrongOp, nd.MaxOp, nd.MinOp, nd.AndOp, nd.OrOp, nd.XorOp, nd.CompareOp, nd.SelectOp, nd.ClampOp,
@@ -45,7 +48,7 @@ def share_of(op: Operation) -> float | None:
     kind = type(op)
     if kind in _FREE:
         return 0.0
-    return 1 / 32 if kind in _FAST else _SLOW.get(kind)
+    return 1 / 32 if kind in FAST else _SLOW.get(kind)
 
 
 @lru_cache(maxsize=1 << 12)

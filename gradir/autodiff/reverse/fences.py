@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import OpResult
 
-from gradir.autodiff.reverse.costs import VIEWS, share_of, weight
-from gradir.autodiff.reverse.straight_line import LARGE, StraightLine, base_of, is_constant, reads
+from gradir.autodiff.reverse.costs import LARGE, VIEWS, share_of, weight
+from gradir.autodiff.reverse.straight_line import StraightLine, base_of, is_constant, reads
 from gradir.dialects import nd
 from gradir.ir.builder import Builder
 

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_in_block
-from gradir.autodiff.reverse.costs import SLOW, share_of
+from gradir.autodiff.reverse.costs import FAST, LARGE, SLOW, share_of, weight
 from gradir.dialects import nd
 from gradir.dialects.upstream import arith, linalg, tensor as upstream_tensor
 from gradir.ir.builder import Builder
@@ -34,6 +34,9 @@ CHEAP: frozenset[type[Operation]] = FREE | {
     arith.NegfOp, arith.CmpfOp, arith.ExtFOp, arith.TruncFOp, arith.OrIOp, arith.AndIOp,
 }  # fmt: skip
 """Ops worth redoing from values that are there anyway."""
+
+CHEAP_OF_LARGE: frozenset[type[Operation]] = CHEAP | FAST
+"""Those for values that do not fit a cache: one pass of arithmetic takes less time than to store and load them."""
 
 
 @dataclass
@@ -56,7 +59,8 @@ def plan(forward: Block, backward: Block, available: Callable[[SSAValue], bool])
         if value not in must:
             _collect(value, inside, available, must, redo)
     for value in list(must):
-        if _redoable(value, inside, available, must, CHEAP) and _depth(value, inside, must) <= 4:
+        kinds = CHEAP_OF_LARGE if weight(value.type) >= LARGE else CHEAP
+        if _redoable(value, inside, available, must, kinds) and _depth(value, inside, must) <= 4:
             del must[value]
             _collect(value, inside, available, must, redo)
     order = {op: k for k, op in enumerate(forward.ops)}

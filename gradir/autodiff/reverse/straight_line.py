@@ -21,12 +21,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_values
-from gradir.autodiff.reverse.costs import VIEWS, share_of, weight
+from gradir.autodiff.reverse.costs import LARGE, VIEWS, share_of, weight
 from gradir.dialects import nd
 from gradir.dialects.upstream import func, scf
 
-LARGE = 1 << 14
-"""Bytes from which on a value is worth the trouble: half of a first-level cache."""
 LONGEST = 16
 """Ops that may be redone for one value."""
 WITHOUT_KERNEL = "read where forward and backward may be one kernel"
