@@ -74,10 +74,29 @@ func.func @main(%x: tensor<f64>, %k: tensor<i64>, %n: tensor<i64>) -> tensor<f64
 """
 """The stack leaves the switch, and the branch without a loop made an empty one first: its size is known in front of the switch."""
 
+SEGMENTS_WITHOUT_A_TRIP = """
+func.func @main(%x: tensor<f64>, %y: tensor<f64>, %n: tensor<i64>) -> tensor<f64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %0 = tensor.extract %n[] : tensor<i64>
+  %1 = arith.index_cast %0 : i64 to index
+  %2 = arith.maxsi %1, %c1 : index
+  %e = arith.minsi %2, %c9 : index
+  %r = scf.for %i = %c0 to %e step %c1 iter_args(%s = %x) -> (tensor<f64>) {
+    %t = nd.sin %y : tensor<f64>
+    scf.yield %t : tensor<f64>
+  }
+  return %r : tensor<f64>
+}
+"""
+"""At most 9 trips are known to come, so `sqrt` makes 3 segments; behind the last trip they hand on a value that the body never reads."""
+
 PROGRAMS = {
     "size only in the backward half": SIZE_ONLY_IN_THE_BACKWARD_HALF,
     "lengths of a derivative": LENGTHS_OF_A_DERIVATIVE,
     "length of a branch": LENGTH_OF_A_BRANCH,
+    "segments without a trip": SEGMENTS_WITHOUT_A_TRIP,
 }
 
 

@@ -74,6 +74,7 @@ def _nest(sweep: Sweep, op: scf.ForOp, trips: Trips) -> Block:
         location=op.location,
     )
     unit.same_activity(zip(op.body.block.args[1:], outer.args[1:]))
+    unit.same_activity(zip(op.results, outer.args[1:]))  # behind the last trip, segments without a trip hand on what enters them
     unit.same_activity(zip(op.results, inner.results))
     for a, b, c in zip(op.body.block.args[1:], outer.args[1:], inner.results):
         b.name_hint = c.name_hint = a.name_hint
