@@ -161,8 +161,9 @@ func.func @g(%x: tensor<f64>) -> tensor<f64> {
 """
 
 
-def test_numerics_prints_of_a_differentiated_loop_happen_once() -> None:
-    """In its forward part."""
+@pytest.mark.parametrize("policy", ["all", "none", "sqrt"])
+def test_numerics_prints_of_a_differentiated_loop_happen_once(policy: str) -> None:
+    """In its forward part, also where the body runs a second time."""
     module = parse_module(PRINTING)
-    Differentiate().apply(module, PassContext())
+    Differentiate(loop_policy=policy).apply(module, PassContext())
     assert print_module(module).partition("@f.grad_0")[2].count("nd.print") == 1
