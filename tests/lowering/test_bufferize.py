@@ -246,23 +246,31 @@ def test_sizes_known_at_entry_and_sizes_known_during_the_run(b: int, t: int) -> 
 
 
 def test_a_size_that_nothing_states_is_an_error() -> None:
-    text = """module {
-  func.func @f(%c: i1, %n: index) -> tensor<f32> {
-    %t = scf.if %c -> (tensor<?xf32>) {
-      %a = tensor.empty(%n) : tensor<?xf32>
+    """Each branch computes its size: nothing in front of the branches says it."""
+    size = """
+      %m = scf.if %d -> (index) {
+        %two = arith.constant 2 : index
+        scf.yield %two : index
+      } else {
+        scf.yield %n : index
+      }"""
+    text = f"""module {{
+  func.func @f(%c: i1, %d: i1, %n: index) -> tensor<f32> {{
+    %t = scf.if %c -> (tensor<?xf32>) {{{size}
+      %a = tensor.empty(%m) : tensor<?xf32>
       %v = arith.constant 1.0 : f32
       %z = linalg.fill ins(%v : f32) outs(%a : tensor<?xf32>) -> tensor<?xf32>
       scf.yield %z : tensor<?xf32>
-    } else {
-      %a = tensor.empty(%n) : tensor<?xf32>
+    }} else {{{size}
+      %a = tensor.empty(%m) : tensor<?xf32>
       scf.yield %a : tensor<?xf32>
-    }
+    }}
     %c0 = arith.constant 0 : index
     %s = tensor.extract %t[%c0] : tensor<?xf32>
     %r = tensor.from_elements %s : tensor<f32>
     return %r : tensor<f32>
-  }
-}"""
+  }}
+}}"""
     with pytest.raises(GradirError, match="size of dimension 0") as error:
         Bufferize().apply(parse_module(text), PassContext())
     assert error.value.code == "GR062" and error.value.function == "@f"
