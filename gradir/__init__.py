@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 _PYTHON = "gradir.frontends.python."
 HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "dims": ("Dim",),
-    _PYTHON + "jit": ("jit", "compile", "bundle", "Compiled", "Spec"),
+    _PYTHON + "jit": ("jit", "compile", "bundle"),
+    _PYTHON + "compiled": ("Compiled",),
+    _PYTHON + "dynamic": ("Spec",),
     _PYTHON + "program": ("parse", "Program"),
     _PYTHON + "costs": ("flops",),
     _PYTHON + "batching": ("vmap",),

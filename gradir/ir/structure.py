@@ -49,6 +49,11 @@ def public_functions(module: ModuleOp) -> list[FuncOp]:
     return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks and is_public(op)]
 
 
+def function_named(module: ModuleOp, name: str) -> FuncOp:
+    """The function `@name`, which stands in `module`."""
+    return next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
+
+
 def single_block(function: FuncOp) -> Block:
     """The body of a function above the target level: one block, control flow in regions. Raises GradirError GR063."""
     blocks = function.body.blocks

@@ -23,6 +23,8 @@ derivative is by [numerics](numerics.md). Arguments are arrays, numpy arrays or 
 
 SECTIONS = {
     "jit": "Compile",
+    "compiled": "Compile",
+    "dynamic": "Compile",
     "program": "Programs from text",
     "costs": "Costs",
     "dims": "Sizes of run time",
@@ -65,7 +67,7 @@ SECTIONS = {
     "gather_scatter": "Gather and scatter",
     "creation": "Create",
 }
-"""Module of `gradir.frontends.python` -> heading."""
+"""Module of `gradir.frontends.python` -> heading, under which modules may share a table."""
 
 MODULES = {"linalg": "Linear algebra", "fft": "Fourier transforms", "random": "Random numbers"}
 """Module that users name themselves, `gd.linalg.solve` -> heading."""
@@ -94,8 +96,11 @@ def page() -> str:
     """The text of docs/python-functions.md."""
     homes = {home.rpartition(".")[2]: names for home, names in gradir.HOMES.items()}
     lines = [HEAD]
+    names: dict[str, list[str]] = {}
     for module, title in SECTIONS.items():
-        lines += ["", f"## {title}", "", "| | |", "|---|---|", *(_row(name, getattr(gradir, name)) for name in sorted(homes.pop(module)))]
+        names.setdefault(title, []).extend(homes.pop(module))
+    for title, found in names.items():
+        lines += ["", f"## {title}", "", "| | |", "|---|---|", *(_row(name, getattr(gradir, name)) for name in sorted(found))]
     for module, title in MODULES.items():
         found = getattr(gradir, module)
         rows = (_row(f"{module}.{name}", getattr(found, name)) for name in sorted(found.__all__))

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gradir.driver.costs import flops_of
-from gradir.frontends.python.jit import Jitted, jit
+from gradir.frontends.python.jit import jit
+from gradir.frontends.python.jitted import Jitted
 
 
 def flops(function: Callable[..., Any], *args: Any, trips: int | None = None, **kwargs: Any) -> int:

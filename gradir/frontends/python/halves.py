@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from gradir.dialects import ad, nd
@@ -28,6 +28,7 @@ from gradir.frontends.python.kept import kept
 from gradir.frontends.python.pytrees import Structure
 from gradir.frontends.python.trace import ModuleTrace
 from gradir.ir.builder import Builder, new_function
+from gradir.ir.structure import function_named
 
 BEFORE = ("inline", "canonicalize", "nd-simplify", "cse", "differentiate")
 """Passes that make the halves; what is left of the road comes when they are compiled."""
@@ -58,7 +59,7 @@ class Halves:
         """Tangents of the moving results from those of the moving arguments: the transpose of `back`."""
         module = self.module.clone()
         name = self._name("bwd")
-        inputs, outputs = _function(module, name).function_type.inputs.data, _function(module, name).function_type.outputs.data
+        inputs, outputs = function_named(module, name).function_type.inputs.data, function_named(module, name).function_type.outputs.data
         saved = inputs[: len(inputs) - sum(has_derivative(x.type) for x in self.traced.outputs)]
         block = Block(arg_types=[*saved, *outputs])
         weights: list[SSAValue] = []
@@ -105,10 +106,6 @@ def _finish(module: ModuleOp, block: Block, results: Sequence[Any], name: str) -
     """Append the public function of `block`."""
     Builder(block).op(ReturnOp, results)
     module.body.block.add_op(new_function(name, block, [v.type for v in results]))
-
-
-def _function(module: ModuleOp, name: str) -> FuncOp:
-    return next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
 
 
 def _compiled(module: ModuleOp, name: str) -> Flat:

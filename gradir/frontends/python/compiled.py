@@ -1,0 +1,95 @@
+"""What compiling a function gives: how it was asked for (`Options`), and the program (`Compiled`)."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from gradir.driver.check_nan import Watch
+from gradir.driver.compile import memory_report
+from gradir.driver.memory import MemoryReport
+from gradir.driver.report import CompileReport
+from gradir.driver.residuals import ResidualReport, residual_report
+from gradir.errors import GradirError
+from gradir.frontends.python.packing import Pack, packer
+from gradir.frontends.python.pytrees import Structure, flatten
+from gradir.ir.text import print_module
+from gradir.runtime.module import Module
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile: `jit` explains each."""
+
+    target: str = "host"
+    threads: int = 0
+    cache: bool | str | os.PathLike[str] = True
+    optimize: int = 2
+    fastmath: str = "none"
+    check_nan: bool = False
+    residuals: str | None = None
+    budget: int | None = None
+
+
+@dataclass
+class Compiled:
+    """One program: call it with arguments of the structure, shapes and types that it was compiled for."""
+
+    name: str
+    level1: ModuleOp = field(repr=False)
+    module: Module
+    report: CompileReport = field(repr=False)
+    inputs: Structure
+    outputs: Structure
+    watch: Watch | None = field(default=None, repr=False)
+    options: Options = field(default_factory=Options, repr=False)
+
+    def run(self, *leaves: Any) -> tuple[Any, ...]:
+        """Flat arguments to flat results."""
+        return self.flat(*leaves)
+
+    @property
+    def flat(self) -> Callable[..., tuple[Any, ...]]:
+        """The compiled function on flat arguments; with `check_nan` it raises GradirError RT040."""
+        flat = self.module[self.name].flat
+        return flat if self.watch is None else self.watch.watched(flat, f"@{self.name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        if structure != self.inputs:
+            raise GradirError(
+                f"{self.name}: the arguments have another structure than those it was compiled for",
+                part="runtime",
+                code="GR107",
+                function=f"@{self.name}",
+                expected=str(self.inputs),
+                found=str(structure),
+            )
+        return self.pack(self.run(*leaves))
+
+    @functools.cached_property
+    def pack(self) -> Pack:
+        """Flat results to the function's result."""
+        return packer(self.outputs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the artefact that `gradir.runtime.load` reads; its function takes and returns flat arrays."""
+        self.module.save(path)
+
+    def ir(self) -> str:
+        """The traced program at level 1."""
+        return print_module(self.level1, debuginfo=True)
+
+    def residual_report(self) -> ResidualReport:
+        """What each derivative in the program keeps for its backward part: values, bytes, where and why. `print` shows a table."""
+        return residual_report(self.level1)
+
+    def memory_report(self) -> MemoryReport:
+        """Where every buffer of the program lies in the arena, for how long, and what made it. `print` shows a table with a timeline."""
+        options = self.options
+        return memory_report(self.level1, target=options.target, threads=options.threads or None, optimize=options.optimize)
