@@ -78,7 +78,7 @@ def fenced(outer: Cotangents, read: Sequence[SSAValue], results: Sequence[SSAVal
         return {}
     operands = [*values, *dict.fromkeys(ct for r in results if (ct := outer.sum_so_far(r)) is not None)]
     held = outer.builder.op(nd.OptimizationBarrierOp, operands, [v.type for v in operands]).results
-    copies = dict(zip(values, held))
+    copies: dict[SSAValue, SSAValue] = dict(zip(values, held))
     name_copies(copies)
     return copies
 
