@@ -243,7 +243,7 @@ class _Growth:
         before = self.nested(scope, kinds)
         limit = self.index(before, int(self.rng.integers(4)))
         add = before.builder
-        more = add(arith.CmpiOp, [before.block.args[0], limit], [i1], {"predicate": IntegerAttr(2, i64)})
+        more = add(arith.CmpiOp, [before.block.args[0], limit], [i1], {"predicate": arith.integer_predicate("slt")})
         if self.rng.random() < 0.4:
             self.grow(before, 1)
             more = add(arith.AndIOp, [more, self.condition(before)], [i1])

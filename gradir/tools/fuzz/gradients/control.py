@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i1, i64
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i1, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from gradir.dialects import nd
@@ -96,7 +96,7 @@ def while_loop(scope: Scope, grow: Grow) -> None:
     before = scope.inside(kinds)
     add = before.builder
     count = before.block.args[0]
-    more = add(arith.CmpiOp, [count, before.index_constant(program.below(5))], [i1], {"predicate": IntegerAttr(2, i64)})
+    more = add(arith.CmpiOp, [count, before.index_constant(program.below(5))], [i1], {"predicate": arith.integer_predicate("slt")})
     if program.chance(0.5):
         grow(before)
     if program.chance(0.6):

@@ -28,7 +28,7 @@ def smooth_program(seed: int) -> str:
     rng = np.random.default_rng(seed)
     rows = "n" if rng.random() < 0.15 else int(rng.choice([1, 2, 3, 3, 4, 0], p=[0.15, 0.25, 0.2, 0.2, 0.17, 0.03]))
     program = Program(rng, ModuleOp([]), rows, int(rng.integers(1, 4)))
-    program.deepest = int(rng.choice([2, 3, 4], p=[0.3, 0.4, 0.3]))
+    program.deepest = int(rng.choice([2, 3, 4], p=[0.2, 0.35, 0.45]))
     block = Block()
     scope = Scope(program, block, [], 0, block)
     scope.add(block.insert_arg(real((rows,)) if isinstance(rows, str) else real(()), 0))
@@ -42,7 +42,7 @@ def smooth_program(seed: int) -> str:
 def grow(scope: Scope, share: float | None = None) -> None:
     """A few steps; the first of them is control flow with a probability that falls with depth."""
     program = scope.program
-    inward = share if share is not None else (0.75, 0.6, 0.5, 0.35)[min(scope.depth, 3)]
+    inward = share if share is not None else (0.75, 0.7, 0.6, 0.5)[min(scope.depth, 3)]
     if scope.depth < program.deepest and program.chance(inward):
         draw = program.rng.random()
         if draw < 0.75:
