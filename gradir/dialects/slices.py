@@ -35,6 +35,22 @@ def sliced_type(source: SSAValue, sizes: Sequence[Number], dropped: frozenset[in
     return tensor(element_of(source), [n if isinstance(n, int) else None for d, n in enumerate(sizes) if d not in dropped])
 
 
+def kept_dims(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """Which dimensions of a slice of static `sizes` remain in the `shape` of its result: the leftmost that match; the rest have size 1."""
+    kept: list[int] = []
+    for dim, size in enumerate(sizes):
+        if len(kept) < len(shape) and shape[len(kept)] == size:
+            kept.append(dim)
+    return tuple(kept)
+
+
+def dropped_dims(static_sizes: Any, part: SSAValue) -> frozenset[int]:
+    """The dimensions of size 1 that a slice leaves out in `part`."""
+    sizes = [int(n) for n in static_sizes.get_values()]
+    assert isinstance(part.type, TensorType)
+    return frozenset(range(len(sizes))) - frozenset(kept_dims(sizes, part.type.get_shape()))
+
+
 def extract_slice(
     builder: Builder,
     source: SSAValue,

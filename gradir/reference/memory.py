@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, UnitAttr
 from xdsl.ir import Operation
 
+from gradir.dialects.slices import kept_dims
 from gradir.dialects.upstream import bufferization, memref
 from gradir.reference.buffers import View, allocate, check_type, holding, layout_of, overlap, read, row_major, write
 from gradir.reference.machine import Machine, Value, evaluates
@@ -122,18 +123,9 @@ def _subview(machine: Machine, op: memref.SubviewOp, source: View, *dynamic: Val
             machine.fail(op, "OP102", message, expected=f"within {source.shape[dim]}", found=f"{offset} to {last}")
     start = source.start + sum(offset * stride for offset, stride in zip(offsets, source.strides))
     strides = [step * stride for step, stride in zip(steps, source.strides)]
-    kept = kept_dims(op.result.type.get_shape(), op.static_sizes.get_values())
+    kept = kept_dims(op.static_sizes.get_values(), op.result.type.get_shape())
     shape = tuple(sizes[dim] for dim in kept)
     return replace(source, start=start, shape=shape, strides=tuple(strides[dim] for dim in kept))
-
-
-def kept_dims(result: Sequence[int], static_sizes: Sequence[int]) -> list[int]:
-    """Which dims of a slice remain in a result of smaller rank: the leftmost that match; the rest have size 1."""
-    kept: list[int] = []
-    for dim, size in enumerate(static_sizes):
-        if len(kept) < len(result) and result[len(kept)] == size:
-            kept.append(dim)
-    return kept
 
 
 @evaluates(memref.ReinterpretCastOp)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from gradir.dialects.slices import kept_dims
 from gradir.dialects.upstream import tensor
 from gradir.reference.buffers import check_index
 from gradir.reference.machine import Machine, Value, evaluates
-from gradir.reference.memory import groups_of, kept_dims, mixed, sizes_of
+from gradir.reference.memory import groups_of, mixed, sizes_of
 from gradir.reference.values import Partial, dtype_of, partial, parts, require_defined, undefined, whole
 
 
@@ -71,7 +72,7 @@ def _extract_slice(machine: Machine, op: tensor.ExtractSliceOp, source: Value, *
     array, defined = parts(source)
     window, sizes = _window(machine, op, array.shape, dynamic)
     type_: Any = op.result.type
-    shape = [sizes[dim] for dim in kept_dims(type_.get_shape(), op.static_sizes.get_values())]
+    shape = [sizes[dim] for dim in kept_dims(op.static_sizes.get_values(), type_.get_shape())]
     return partial(array[window].reshape(shape).copy(), defined[window].reshape(shape))
 
 

@@ -19,7 +19,7 @@ from gradir.autodiff.batching.sweep import BatchSweep, structured
 from gradir.autodiff.reverse.sweep import clone
 from gradir.autodiff.tensors import INDEX
 from gradir.dialects.nests import Nest
-from gradir.dialects.slices import Number, extract_slice, insert_slice, mixed
+from gradir.dialects.slices import Number, dropped_dims, extract_slice, insert_slice, mixed
 from gradir.dialects.types import element_of, i64_array, rank_of, reassociation, shape_of
 from gradir.dialects.upstream import arith, linalg, math, tensor
 from gradir.ir.builder import Builder
@@ -120,7 +120,8 @@ def batch_extract_slice(lanes: Lanes, op: tensor.ExtractSliceOp, operands: list[
     if any(on[1:]):
         return None
     parts = _with_lanes(lanes, op, operands[1:])
-    found = extract_slice(lanes.builder, operands[0], *parts, dropped=_gone(op, shape_of(op.result)))
+    dropped = frozenset(d + 1 for d in dropped_dims(op.static_sizes, op.result))
+    found = extract_slice(lanes.builder, operands[0], *parts, dropped)
     return [_cast(lanes, found, lanes.lanes(op.result.type))]
 
 
@@ -143,19 +144,6 @@ def _with_lanes(
         [_count(lanes), *mixed(op.static_sizes, given[first:second])],
         [1, *mixed(op.static_strides, given[second:])],
     )
-
-
-def _gone(op: tensor.ExtractSliceOp, kept: Sequence[int | str | None]) -> frozenset[int]:
-    """The dimensions of size 1 that the slice leaves out, counted behind the lanes."""
-    rest = list(kept)
-    gone: set[int] = set()
-    sizes = [int(n) for n in op.static_sizes.get_values()]
-    for d, size in enumerate(sizes):
-        if size == 1 and (not rest or rest[0] != 1 or len(sizes) - d > len(rest)):
-            gone.add(d + 1)
-        elif rest:
-            rest.pop(0)
-    return frozenset(gone)
 
 
 def _cast(lanes: Lanes, value: SSAValue, kind: Attribute) -> SSAValue:

@@ -17,7 +17,7 @@ from gradir.autodiff.structured.extrema import elementwise
 from gradir.autodiff.structured.sums import extents, total
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects.linear import arithmetic, index
-from gradir.dialects.slices import Number, extract_slice, insert_slice, mixed
+from gradir.dialects.slices import Number, dropped_dims, extract_slice, insert_slice, mixed
 from gradir.dialects.types import element_of, shape_of
 from gradir.dialects.upstream import arith, linalg, tensor
 
@@ -36,21 +36,6 @@ def rebuilt(t: TensorBuilder, op: Operation, operands: Sequence[SSAValue], kinds
 def place(op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> tuple[list[Number], list[Number], list[Number]]:
     """Offsets, sizes and strides."""
     return mixed(op.static_offsets, op.offsets), mixed(op.static_sizes, op.sizes), mixed(op.static_strides, op.strides)
-
-
-def dropped(sizes: Sequence[Number], part: SSAValue) -> frozenset[int]:
-    """The dimensions of size 1 that a slice leaves out."""
-    kept = list(shape_of(part))
-    found: set[int] = set()
-    for d, size in enumerate(sizes):
-        want = size if isinstance(size, int) else None
-        have = kept[0] if kept else -1
-        if (len(sizes) - d > len(kept) and want == 1) or (kept and want == 1 and have != 1):
-            found.add(d)
-            continue
-        if kept:
-            kept.pop(0)
-    return frozenset(found)
 
 
 # elements ------------------------------------------------------------------------------------------------------------
@@ -129,7 +114,7 @@ def reverse_extract_slice(sweep: Sweep, op: tensor.ExtractSliceOp) -> None:
     assert isinstance(new, tensor.ExtractSliceOp)
     source = new.source
     offsets, sizes, strides = place(new)
-    gone = dropped(sizes, new.result)
+    gone = dropped_dims(new.static_sizes, new.result)
 
     def reverse(cts: Cotangents) -> None:
         ct = cts.get(new.result)
@@ -151,7 +136,7 @@ def reverse_extract_slice(sweep: Sweep, op: tensor.ExtractSliceOp) -> None:
 def insert_slice_vjp(t: TensorBuilder, op: tensor.InsertSliceOp, ct: SSAValue) -> Rule:
     """The part takes its slice of ct, the tensor the rest."""
     offsets, sizes, strides = place(op)
-    gone = dropped(sizes, op.source)
+    gone = dropped_dims(op.static_sizes, op.source)
 
     def by_part() -> SSAValue:
         found = extract_slice(t.builder, ct, offsets, sizes, strides, gone)

@@ -7,9 +7,10 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType
 from xdsl.ir import SSAValue
 
+from gradir.dialects.slices import kept_dims
 from gradir.dialects.types import ints, shape_of
 from gradir.dialects.upstream import arith, tensor
-from gradir.lowering.bufferize.layouts import MemRef, contiguous_strides, kept_dims, layout_of, strided, subview_type
+from gradir.lowering.bufferize.layouts import MemRef, contiguous_strides, layout_of, strided, subview_type
 
 
 def exact_type(source: MemRef, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> MemRef:

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from gradir.dialects.slices import kept_dims
+
 MemRef: TypeAlias = MemRefType[Any]
 Stride: TypeAlias = int | None
 """None where only the run knows."""
@@ -72,15 +74,6 @@ def join(types: Iterable[MemRef]) -> MemRef:
         return strided(a.element_type, a.get_shape(), common, offset if offset == other and common == strides else None)
 
     return reduce(two, types)
-
-
-def kept_dims(sizes: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
-    """Which dimensions of a slice with `sizes` remain in its rank-reduced `shape`: upstream's greedy rule."""
-    kept: list[int] = []
-    for dim, size in enumerate(sizes):
-        if len(kept) < len(shape) and shape[len(kept)] == size:
-            kept.append(dim)
-    return tuple(kept)
 
 
 def subview_type(source: MemRef, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int], shape: Sequence[int]) -> MemRef:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from gradir.dialects.slices import kept_dims
 from gradir.dialects.types import ints, shape_of
 from gradir.dialects.upstream import arith, func, memref, scf, tensor
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 from gradir.ir.structure import move_to_start
 from gradir.lowering.bufferize.contents import LINALG
-from gradir.lowering.bufferize.layouts import kept_dims, type_of
+from gradir.lowering.bufferize.layouts import type_of
 from gradir.lowering.bufferize.slices import constant_of
 
 if TYPE_CHECKING:
