@@ -97,8 +97,7 @@ def _compare(builder: Builder, operands: Sequence[SSAValue], result: Attribute, 
     on_floats, on_integers = _PREDICATES[str(direction.data)]
     if isinstance(operands[0].type, AnyFloat):
         return compare(builder, on_floats, operands[0], operands[1])
-    predicate = IntegerAttr(arith.CMPI_COMPARISON_OPERATIONS.index(on_integers), i64)
-    return builder(arith.CmpiOp, operands, [i1], {"predicate": predicate})
+    return builder(arith.CmpiOp, operands, [i1], {"predicate": arith.integer_predicate(on_integers)})
 
 
 def compare(builder: Builder, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:

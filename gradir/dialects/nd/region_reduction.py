@@ -412,7 +412,8 @@ def _place(builder: Builder, windows: Sequence[SSAValue], offsets: Sequence[SSAV
     for w, o, stride, low, size in zip(windows, offsets, *geometry):
         at = builder(arith.AddiOp, (builder(arith.MuliOp, (w, _index(builder, stride)), (INDEX,)), o), (INDEX,))
         at = builder(arith.SubiOp, (at, _index(builder, low)), (INDEX,))
-        below = builder(arith.CmpiOp, (at, _index(builder, size)), (i1,), {"predicate": IntegerAttr(6, i64)})  # unsigned: < 0 is beyond
+        unsigned = {"predicate": arith.integer_predicate("ult")}  # < 0 is beyond
+        below = builder(arith.CmpiOp, (at, _index(builder, size)), (i1,), unsigned)
         inside = builder(arith.AndIOp, (inside, below), (i1,))
         flat = builder(arith.AddiOp, (builder(arith.MuliOp, (flat, _index(builder, size)), (INDEX,)), at), (INDEX,))
     return _tensor(builder, inside, i1), _tensor(builder, builder(arith.IndexCastOp, (flat,), (i64,)), i64)

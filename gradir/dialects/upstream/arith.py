@@ -317,6 +317,11 @@ class CmpiOp(Comparison):
     NAMES: ClassVar = CMPI_COMPARISON_OPERATIONS
 
 
+def integer_predicate(name: str) -> IntegerAttr:
+    """The `predicate` of an `arith.cmpi`: `eq`, `slt`, `uge`, .."""
+    return IntegerAttr(CMPI_COMPARISON_OPERATIONS.index(name), i64)
+
+
 @irdl_op_definition
 class RemFOp(FloatingPointLikeBinaryOperation):
     """`lhs - rhs * trunc(lhs / rhs)` without rounding, the sign of lhs: C's `fmod`."""

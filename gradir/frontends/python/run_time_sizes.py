@@ -68,7 +68,7 @@ def _require(size: str, predicate: str, number: int, message: str) -> None:
     value = size_value(size)
     _, builder = tracing.current()
     bound = builder(arith.ConstantOp, [], [_INDEX], {"value": IntegerAttr(number, _INDEX)})
-    holds = builder(arith.CmpiOp, [value, bound], [i1], {"predicate": IntegerAttr(arith.CmpiOp.NAMES.index(predicate), i64)})
+    holds = builder(arith.CmpiOp, [value, bound], [i1], {"predicate": arith.integer_predicate(predicate)})
     builder.op(nd.AssertOp, [holds], [], {"message": StringAttr(message)})
 
 

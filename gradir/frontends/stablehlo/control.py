@@ -68,7 +68,7 @@ def case(conversion: Conversion, op: Operation) -> Values:
     at = builder(arith.IndexCastOp, [number], [IndexType()])
     if len(branches) == 2:
         zero = builder(arith.ConstantOp, (), [IndexType()], {"value": _index(0)})
-        flag = builder(arith.CmpiOp, [at, zero], [i1], {"predicate": _i64(0)})
+        flag = builder(arith.CmpiOp, [at, zero], [i1], {"predicate": arith.integer_predicate("eq")})
         return _if(conversion, flag, op, (branches[0], branches[1]))
     *listed, last = (Region(_yielding(conversion, branch)) for branch in branches)
     cases = DenseArrayBase.from_list(i64, list(range(len(listed))))
@@ -77,10 +77,6 @@ def case(conversion: Conversion, op: Operation) -> Values:
 
 def _index(value: int) -> Any:
     return arith.IntegerAttr(value, IndexType())
-
-
-def _i64(value: int) -> Any:
-    return arith.IntegerAttr(value, i64)
 
 
 def call(conversion: Conversion, op: Operation) -> Values:

@@ -129,7 +129,7 @@ def retyped(conversion: Conversion, value: SSAValue, shape: Shape) -> SSAValue:
 def _assert_equal(conversion: Conversion, a: Dim, b: Dim, message: str) -> None:
     if isinstance(a, int) and isinstance(b, int):
         raise UnsupportedError(message.replace("are equal", "have to be equal"))
-    equal = conversion.builder(arith.CmpiOp, [conversion.size(a), conversion.size(b)], [i1], {"predicate": IntegerAttr(0, i64)})
+    equal = conversion.builder(arith.CmpiOp, [conversion.size(a), conversion.size(b)], [i1], {"predicate": arith.integer_predicate("eq")})
     conversion.builder.op(nd.AssertOp, [equal], [], {"message": StringAttr(message)})
 
 

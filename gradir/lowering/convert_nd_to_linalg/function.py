@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, StringAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, StringAttr, TensorType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from gradir import size_algebra
@@ -176,7 +176,7 @@ class Lowering:
         room = size_algebra.minus(whole, part)
         if room is None or size_algebra.bounds(room, self._limits)[0] >= 0:
             return
-        flag = self.builder(arith.CmpiOp, (self.size_of(room), self.index(0)), (i1,), {"predicate": IntegerAttr(5, i64)})
+        flag = self.builder(arith.CmpiOp, (self.size_of(room), self.index(0)), (i1,), {"predicate": arith.integer_predicate("sge")})
         self.builder(cf.AssertOp, (flag,), (), {"msg": StringAttr(f"{what}: {part} does not fit in {whole}")})
 
     def within(self, offset: int, size: Dim) -> int | SSAValue:

@@ -19,7 +19,7 @@ from gradir.lowering.convert_nd_to_linalg.elements import number, width
 INDEX = IndexType()
 FASTMATH = {"fastmath": arith.FastMathFlagsAttr("none")}
 _FLOAT_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "une": 13, "uno": 14}
-_INTEGER_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
+_INTEGER_PREDICATES = {name: arith.integer_predicate(name) for name in arith.CMPI_COMPARISON_OPERATIONS}
 
 
 class Scalars:
@@ -54,7 +54,7 @@ class Scalars:
         return self.builder(arith.CmpfOp, (x, y), (i1,), {"predicate": i64_attr(_FLOAT_PREDICATES[predicate]), **FASTMATH})
 
     def cmpi(self, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        return self.builder(arith.CmpiOp, (x, y), (i1,), {"predicate": i64_attr(_INTEGER_PREDICATES[predicate])})
+        return self.builder(arith.CmpiOp, (x, y), (i1,), {"predicate": _INTEGER_PREDICATES[predicate]})
 
     def select(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
         return self.builder(arith.SelectOp, (condition, x, y), (x.type,))

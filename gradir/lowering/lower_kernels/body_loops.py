@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from gradir.lowering.lower_kernels.bodies import Lanes
 
 _OR = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
-_LESS = 2
-"""The predicate `slt` of `arith.cmpi`."""
 
 
 def runs_in_lanes(block: Block) -> bool:
@@ -61,7 +59,7 @@ class _Carried:
     def is_set(self, b: LoopBuilder, wide: SSAValue) -> SSAValue:
         element = cast("VectorType[IntegerType]", self.wide_mask).element_type
         zero = b.splat(b.constant(number(0, element)), self.wide_mask)
-        return b(arith.CmpiOp, [wide, zero], [self.mask], {"predicate": number(_LESS, i64)})
+        return b(arith.CmpiOp, [wide, zero], [self.mask], {"predicate": arith.integer_predicate("slt")})
 
     def all_of(self, b: LoopBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
         return [self.pack(b, v, kind) for v, kind in zip(values, self.kinds, strict=True)]

@@ -23,7 +23,6 @@ from gradir.lowering.lower_kernels.tiles import Operand, Tile, read
 
 WARP = 32
 _DIMENSIONS = {"x": gpu.DimensionEnum.X, "y": gpu.DimensionEnum.Y}
-_PREDICATES = {"eq": 0, "slt": 2, "sge": 5}
 
 
 @dataclass
@@ -183,7 +182,7 @@ def branch(b: LoopBuilder, condition: SSAValue | bool, body: Callable[[LoopBuild
 
 def compare(b: LoopBuilder, predicate: str, a: Index, c: Index) -> SSAValue:
     """`a predicate c` on indices."""
-    return b(arith.CmpiOp, b.values([a, c]), [i1], {"predicate": IntegerAttr(_PREDICATES[predicate], i64)})
+    return b(arith.CmpiOp, b.values([a, c]), [i1], {"predicate": arith.integer_predicate(predicate)})
 
 
 def both(b: LoopBuilder, conditions: Sequence[SSAValue | bool]) -> SSAValue | bool:

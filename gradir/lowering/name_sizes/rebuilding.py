@@ -268,7 +268,7 @@ class Rebuilder:
         return self.builder(nd.SymbolOp, [], [_INDEX], {"sym": StringAttr(size)})
 
     def _assert_equal(self, a: SSAValue, b: SSAValue, message: str) -> None:
-        equal = self.builder(arith.CmpiOp, [a, b], [i1], {"predicate": IntegerAttr(0, i64)})
+        equal = self.builder(arith.CmpiOp, [a, b], [i1], {"predicate": arith.integer_predicate("eq")})
         self.builder.op(nd.AssertOp, [equal], [], {"message": StringAttr(message)})
 
     # -- regions and calls
