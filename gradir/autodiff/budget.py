@@ -22,7 +22,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from math import isqrt, prod
+from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i64
 from xdsl.ir import Block, Operation
@@ -30,6 +30,7 @@ from xdsl.ir import Block, Operation
 from gradir.autodiff.reverse.costs import NOMINAL_SIZE, weight
 from gradir.autodiff.reverse.functions import Program
 from gradir.autodiff.reverse.measured import SITE, Measured, site_of
+from gradir.autodiff.reverse.segments import segment_length
 from gradir.dialects import ad, nd
 from gradir.dialects.residuals import POLICIES, POLICY, budget_of, policy_of
 from gradir.dialects.size_limits import limits_of
@@ -62,7 +63,7 @@ class Loop:
             return 0, 0
         if policy == "none":
             return n * self.state, iteration + most
-        length = max(1, isqrt(max(0, n - 1)) + 1)
+        length = segment_length(n)
         if policy == "segment":
             policy = "all" if iteration <= 2 * self.state else "none"
         if policy == "all":

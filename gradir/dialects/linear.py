@@ -88,9 +88,9 @@ _ARITHMETIC: Mapping[AffineBinaryOpKind, type[Operation]] = {
 }
 
 
-def index(builder: Builder, n: int) -> SSAValue:
-    """A constant index."""
-    return builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(n, INDEX)})
+def index(builder: Builder, n: int | SSAValue) -> SSAValue:
+    """A number as a constant index; an index value is itself."""
+    return builder(arith.ConstantOp, [], [INDEX], {"value": IntegerAttr(n, INDEX)}) if isinstance(n, int) else n
 
 
 def value_of(builder: Builder, expr: AffineExpr, dims: Mapping[int, SSAValue]) -> int | SSAValue:
@@ -107,7 +107,7 @@ def value_of(builder: Builder, expr: AffineExpr, dims: Mapping[int, SSAValue]) -
         return rhs if lhs == 0 else lhs
     if expr.kind == AffineBinaryOpKind.Mul and 1 in (lhs, rhs):
         return rhs if lhs == 1 else lhs
-    x, y = (index(builder, v) if isinstance(v, int) else v for v in (lhs, rhs))
+    x, y = index(builder, lhs), index(builder, rhs)
     if expr.kind == AffineBinaryOpKind.Mod:  # x >= 0: a coordinate
         return builder(arith.RemSIOp, [x, y], [INDEX])
     kind = _ARITHMETIC[expr.kind]

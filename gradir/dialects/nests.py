@@ -119,7 +119,7 @@ class Nest:
         if not dims:
             return self._inner(builder, at, carried)
         bound = self.extent(builder, dims[0])
-        bounds = [index(builder, 0), index(builder, bound) if isinstance(bound, int) else bound, index(builder, 1)]
+        bounds = [index(builder, 0), index(builder, bound), index(builder, 1)]
         body = Block(arg_types=[INDEX, *(v.type for v in carried)])
         inner = builder.nested(body)
         inner.op(scf.YieldOp, self._loop(inner, dims[1:], {**at, dims[0]: body.args[0]}, list(body.args[1:])))
@@ -188,7 +188,7 @@ class Nest:
             kept.append(Linear(inside.factors, -low).expression())
         ones: list[Number] = [1] * len(offsets)
         if not kept:
-            places = [n if isinstance(n, SSAValue) else index(builder, n) for n in offsets]
+            places = [index(builder, n) for n in offsets]
             assert isinstance(value.type, TensorType)
             return builder(tensors.ExtractOp, [value, *places], [value.type.element_type]), []
         return extract_slice(builder, value, offsets, sizes, ones, frozenset(dropped)), kept
@@ -253,7 +253,7 @@ class Nest:
         places: list[list[SSAValue]] = []
         for k, (value, map_, argument) in enumerate(zip((*self.inputs, *carried), self.maps, self.body.args)):
             where = [value_of(builder, e, at) for e in map_.results] if argument.uses or k >= len(self.inputs) else []
-            place = [index(builder, n) if isinstance(n, int) else n for n in where]
+            place = [index(builder, n) for n in where]
             if k >= len(self.inputs):
                 places.append(place)
             if argument.uses:

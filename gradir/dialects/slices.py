@@ -1,4 +1,4 @@
-"""`tensor.extract_slice` and `tensor.insert_slice` from offsets, sizes and strides that are numbers or index values."""
+"""`tensor.extract_slice` and `tensor.insert_slice` from offsets, sizes and strides that are numbers or index values; sums of such."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, TensorType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from gradir.dialects.types import element_of, tensor
-from gradir.dialects.upstream import tensor as tensors
+from gradir.dialects.linear import INDEX, arithmetic, index
+from gradir.dialects.types import element_of, shape_of, tensor
+from gradir.dialects.upstream import arith, tensor as tensors
 from gradir.ir.builder import Builder
 
 Number = int | SSAValue
@@ -70,6 +71,18 @@ def insert_slice(
     """`into` with that slice replaced by `part`."""
     operands, properties = slice_properties((offsets, sizes, strides), (1, 1))
     return builder(tensors.InsertSliceOp, [part, into, *operands], [into.type], properties)
+
+
+def sizes_of(builder: Builder, x: SSAValue) -> list[Number]:
+    """The sizes of a tensor."""
+    return [n if isinstance(n, int) else builder(tensors.DimOp, [x, index(builder, d)], [INDEX]) for d, n in enumerate(shape_of(x))]
+
+
+def added(builder: Builder, x: Number, y: Number) -> Number:
+    """x + y"""
+    if isinstance(x, int) and isinstance(y, int):
+        return x + y
+    return arithmetic(builder, arith.AddiOp, index(builder, x), index(builder, y))
 
 
 def mixed(static: Any, given: Sequence[SSAValue]) -> list[Number]:

@@ -15,6 +15,17 @@ def block_of(value: SSAValue) -> Block | None:
     return owner if isinstance(owner, Block) else owner.parent
 
 
+def is_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether `value` is defined in a region of `op`, at any depth."""
+    block = block_of(value)
+    while block is not None:
+        parent = block.parent_op()
+        if parent is op:
+            return True
+        block = parent.parent if parent is not None else None
+    return False
+
+
 def move_before(source: Block, place: Operation) -> None:
     """Move the ops of `source`, in their order, in front of `place`."""
     block = place.parent

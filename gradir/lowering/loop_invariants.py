@@ -13,13 +13,13 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.types import element_of, is_static, numpy_dtype, static_shape
 from gradir.dialects.upstream import arith, scf, tensor
 from gradir.ir.passes import Pass, PassContext
-from gradir.ir.structure import block_of
+from gradir.ir.structure import is_inside
 from gradir.lowering.purity import Purity
 
 STAYING: tuple[type[Operation], ...] = (
@@ -85,17 +85,7 @@ def hoist(loop: scf.ForOp | scf.WhileOp, purity: Purity) -> int:
 
 def _is_fixed(op: Operation, loop: Operation, fixed: dict[Operation, None]) -> bool:
     """Whether every operand comes from outside of the loop or from an op that does not change either."""
-    return all(v.owner in fixed or not _is_inside(v, loop) for v in op.operands) and op.name.split(".")[0] in ("nd", "arith", "tensor")
-
-
-def _is_inside(value: SSAValue, loop: Operation) -> bool:
-    block: Block | None = block_of(value)
-    while block is not None:
-        parent = block.parent_op()
-        if parent is loop:
-            return True
-        block = parent.parent if parent is not None else None
-    return False
+    return all(v.owner in fixed or not is_inside(v, loop) for v in op.operands) and op.name.split(".")[0] in ("nd", "arith", "tensor")
 
 
 def _choose(op: Operation, fixed: dict[Operation, None], chosen: dict[Operation, None]) -> None:

@@ -118,11 +118,16 @@ def _block_of(unit: Unit, op: scf.ForOp, loop: scf.ForOp) -> Block:
     return block
 
 
+def segment_length(trips: int) -> int:
+    """ceil(sqrt(N)), at least 1."""
+    return isqrt(max(0, trips - 1)) + 1
+
+
 def _length(unit: Unit, trips: Trips) -> SSAValue:
     """ceil(sqrt(N)), at least 1, as an index."""
     at = Indices(trips.builder)
     if isinstance(trips.size, int):
-        return at.constant(max(1, isqrt(max(0, trips.size - 1)) + 1))
+        return at.constant(segment_length(trips.size))
     t, scalar = TensorBuilder(trips.builder), tensor(i64, ())
     number = t.builder(arith.IndexCastOp, [trips.entries], [i64])
     root = t.unary(nd.CeilOp, t.unary(nd.SqrtOp, t.convert(t.builder(upstream_tensor.FromElementsOp, [number], [scalar]), f64)))

@@ -8,9 +8,9 @@ from gradir.autodiff.activity import free_in_block
 from gradir.autodiff.forward.sweep import STRUCTURED, ForwardSweep
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.sweep import Sweep, clone, structured
-from gradir.autodiff.structured.sums import extents, total
+from gradir.autodiff.structured.sums import total
 from gradir.autodiff.tensors import TensorBuilder
-from gradir.dialects.slices import Number, extract_slice, insert_slice, mixed
+from gradir.dialects.slices import Number, extract_slice, insert_slice, mixed, sizes_of
 from gradir.dialects.types import element_of
 from gradir.dialects.upstream import tensor
 from gradir.errors import GradirError
@@ -58,7 +58,7 @@ def reverse_pad(sweep: Sweep, op: tensor.PadOp) -> None:
             return
         cts.builder.loc = op.location
         t = cts.t
-        low, sizes = mixed(new.static_low, new.low), extents(t, source)
+        low, sizes = mixed(new.static_low, new.low), sizes_of(t.builder, source)
         ones: list[Number] = [1] * len(sizes)
         if source in cts.active:
             part = extract_slice(t.builder, ct, low, sizes, ones)

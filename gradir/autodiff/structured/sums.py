@@ -1,4 +1,4 @@
-"""The sum of all elements of a tensor, as a scalar; its sizes."""
+"""The sum of all elements of a tensor, as a scalar."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from xdsl.ir.affine import AffineMap
 
 from gradir.autodiff.reverse.cotangents import accumulator_type
 from gradir.autodiff.tensors import TensorBuilder
-from gradir.dialects.linear import INDEX, index
 from gradir.dialects.nests import Nest
-from gradir.dialects.slices import Number
 from gradir.dialects.types import element_of, shape_of, tensor
 from gradir.dialects.upstream import linalg, tensor as tensors
 from gradir.ir.builder import Builder
@@ -28,8 +26,3 @@ def total(t: TensorBuilder, x: SSAValue) -> SSAValue:
     maps = (AffineMap.identity(rank), AffineMap(rank, 0, ()))
     (found,) = Nest((x,), (start,), maps, (False,) * rank, block).emit(t.builder)
     return t.builder(tensors.ExtractOp, [found], [kind])
-
-
-def extents(t: TensorBuilder, x: SSAValue) -> list[Number]:
-    """The sizes of `x`."""
-    return [n if isinstance(n, int) else t.builder(tensors.DimOp, [x, index(t.builder, d)], [INDEX]) for d, n in enumerate(shape_of(x))]

@@ -14,12 +14,12 @@ from gradir.autodiff.registry import Contribution, jvp, skip, vjp
 from gradir.autodiff.reverse.cotangents import Cotangents
 from gradir.autodiff.reverse.sweep import Sweep, structured
 from gradir.autodiff.structured.extrema import elementwise
-from gradir.autodiff.structured.sums import extents, total
+from gradir.autodiff.structured.sums import total
 from gradir.autodiff.tensors import TensorBuilder
-from gradir.dialects.linear import arithmetic, index
-from gradir.dialects.slices import Number, dropped_dims, extract_slice, insert_slice, mixed
+from gradir.dialects.linear import index
+from gradir.dialects.slices import Number, added, dropped_dims, extract_slice, insert_slice, mixed, sizes_of
 from gradir.dialects.types import element_of, shape_of
-from gradir.dialects.upstream import arith, linalg, tensor
+from gradir.dialects.upstream import linalg, tensor
 
 Rule = tuple[Contribution, ...]
 Tangents = Mapping[int, SSAValue]
@@ -155,16 +155,11 @@ def concat_vjp(t: TensorBuilder, op: tensor.ConcatOp, ct: SSAValue) -> Rule:
     parts: list[Contribution] = []
     start: Number = 0
     for x in op.inputs:
-        sizes = extents(t, x)
+        sizes = sizes_of(t.builder, x)
         offsets: list[Number] = [start if d == dim else 0 for d in range(len(sizes))]
         ones: list[Number] = [1] * len(sizes)
         parts.append(lambda o=offsets, s=sizes, one=ones: extract_slice(t.builder, ct, o, s, one))
-        size = sizes[dim]
-        if isinstance(start, int) and isinstance(size, int):
-            start += size
-        else:
-            x1, y1 = (index(t.builder, v) if isinstance(v, int) else v for v in (start, size))
-            start = arithmetic(t.builder, arith.AddiOp, x1, y1)
+        start = added(t.builder, start, sizes[dim])
     return tuple(parts)
 
 
@@ -182,7 +177,7 @@ def collapse_vjp(t: TensorBuilder, op: tensor.CollapseShapeOp, ct: SSAValue) -> 
     """Expanded again"""
 
     def back() -> SSAValue:
-        sizes = extents(t, op.src)
+        sizes = sizes_of(t.builder, op.src)
         given = [n for n in sizes if not isinstance(n, int)]
         static = DenseArrayBase.from_list(i64, [n if isinstance(n, int) else DYNAMIC_INDEX for n in sizes])
         properties = {"reassociation": op.reassociation, "static_output_shape": static}

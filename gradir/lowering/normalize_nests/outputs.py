@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from gradir.dialects.linear import INDEX, dims_in, index
+from gradir.dialects.linear import dims_in
 from gradir.dialects.nests import Nest, is_slice, pure_dims
+from gradir.dialects.slices import sizes_of
 from gradir.dialects.types import element_of, shape_of
 from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder
@@ -142,9 +143,7 @@ def _over_nothing(builder: Builder, nest: Nest) -> list[SSAValue]:
 
 def destination(builder: Builder, like: SSAValue) -> SSAValue:
     """A tensor of the type of `like` that holds nothing."""
-    sizes = [
-        builder(tensors.DimOp, [like, index(builder, d)], [INDEX]) for d, size in enumerate(shape_of(like)) if not isinstance(size, int)
-    ]
+    sizes = [size for size in sizes_of(builder, like) if not isinstance(size, int)]
     return builder(tensors.EmptyOp, sizes, [like.type])
 
 

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from gradir.dialects.linear import INDEX, arithmetic, index
+from gradir.dialects.linear import INDEX, index
 from gradir.dialects.nests import Nest
-from gradir.dialects.slices import Number, insert_slice, mixed
+from gradir.dialects.slices import Number, added, insert_slice, mixed, sizes_of
 from gradir.dialects.types import element_of, shape_of
 from gradir.dialects.upstream import arith, linalg, math, tensor
 from gradir.ir.builder import Builder
@@ -21,28 +21,16 @@ from gradir.lowering.normalize_nests.outputs import destination
 Rule: TypeAlias = "Callable[[Builder, Any], list[SSAValue] | None]"
 
 
-def sizes_of(builder: Builder, x: SSAValue) -> list[Number]:
-    """The sizes of a tensor."""
-    return [n if isinstance(n, int) else builder(tensor.DimOp, [x, index(builder, d)], [INDEX]) for d, n in enumerate(shape_of(x))]
-
-
-def _plus(builder: Builder, x: Number, y: Number) -> Number:
-    if isinstance(x, int) and isinstance(y, int):
-        return x + y
-    values = [index(builder, v) if isinstance(v, int) else v for v in (x, y)]
-    return arithmetic(builder, arith.AddiOp, *values)
-
-
 def _run_time(builder: Builder, sizes: list[Number], result: SSAValue) -> list[SSAValue]:
     """Those of `sizes` that the type of `result` leaves open, as index values."""
     opened = [n for n, m in zip(sizes, shape_of(result)) if not isinstance(m, int)]
-    return [index(builder, n) if isinstance(n, int) else n for n in opened]
+    return [index(builder, n) for n in opened]
 
 
 def pad(builder: Builder, op: tensor.PadOp) -> list[SSAValue]:
     """A tensor of padding values, and the source inserted into it."""
     low, high, sizes = mixed(op.static_low, op.low), mixed(op.static_high, op.high), sizes_of(builder, op.source)
-    result = [_plus(builder, _plus(builder, lo, n), hi) for lo, n, hi in zip(low, sizes, high)]
+    result = [added(builder, added(builder, lo, n), hi) for lo, n, hi in zip(low, sizes, high)]
     empty = builder(tensor.EmptyOp, _run_time(builder, result, op.result), [op.result.type])
     rank, region = len(result), op.region.block
     last = region.last_op
@@ -70,7 +58,7 @@ def concat(builder: Builder, op: tensor.ConcatOp) -> list[SSAValue]:
     parts = [sizes_of(builder, x) for x in op.inputs]
     ends: list[Number] = [0]
     for sizes in parts:
-        ends.append(_plus(builder, ends[-1], sizes[dim]))
+        ends.append(added(builder, ends[-1], sizes[dim]))
     shape = [ends[-1] if d == dim else n for d, n in enumerate(parts[0])]
     whole: SSAValue = builder(tensor.EmptyOp, _run_time(builder, shape, op.result), [op.result.type])
     ones: list[Number] = [1] * len(shape)

@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineMap
 
 from gradir.dialects.types import element_of, shape_of
 from gradir.dialects.upstream import arith, linalg, scf, tensor as upstream_tensor
-from gradir.ir.structure import block_of
+from gradir.ir.structure import is_inside
 
 _PLAIN = ("arith", "math")
 
@@ -57,26 +57,17 @@ class Elements:
         self.block.add_op(op)
         return op
 
-    def _is_outside(self, value: SSAValue) -> bool:
-        block = block_of(value)
-        while block is not None:
-            parent = block.parent_op()
-            if parent is self.outer:
-                return False
-            block = parent.parent if parent is not None else None
-        return True
-
     def number(self, value: SSAValue, map: AffineMap | None = None) -> SSAValue:
         """The number that stands for `value` of the loop, read by `map` (a tensor: default is the same place)."""
         kind = value.type
         if not isinstance(kind, TensorType):
-            return self.values.get(value, value) if self._is_outside(value) or value in self.values else self._missing()
+            return self.values.get(value, value) if not is_inside(value, self.outer) or value in self.values else self._missing()
         place = map if map is not None else (self.identity if shape_of(kind) else AffineMap(len(self.shape), 0, ()))
         if value in self.values:
             if place.results and place != self.identity:
                 raise NotElementwise("another element is read than the one that is computed")
             return self.values[value]
-        if not self._is_outside(value):
+        if is_inside(value, self.outer):
             self._missing()
         splat = _splat_of(value)
         if splat is not None:
@@ -170,7 +161,7 @@ class Elements:
             case linalg.FillOp() if len(op.results) == 1:
                 self.values[op.results[0]] = self.number(op.operands[0])
             case upstream_tensor.EmptyOp():
-                if shape_of(op.results[0]) == self.shape and all(map(self._is_outside, op.operands)):
+                if shape_of(op.results[0]) == self.shape and not any(is_inside(v, self.outer) for v in op.operands):
                     self.empty = op
             case upstream_tensor.ExtractOp() if not shape_of(op.operands[0]):
                 self.values[op.results[0]] = self.number(op.operands[0])
