@@ -34,6 +34,15 @@ def test_static_values_of_other_types_are_other_programs() -> None:
     assert [float(signed(np.float32(1), n)) for n in (0.0, -0.0)] == [1, -1]
 
 
+def test_a_number_and_an_array_of_its_type_share_one_program() -> None:
+    count = gd.jit(lambda t: t + 1, cache=False)
+    for start in (0, np.int32(0), np.zeros((), np.int32)):
+        assert count(count(start)) == 2
+    assert len(count.programs) == 1
+    assert count(0.0) == count(np.float32(0)) == 1 and len(count.programs) == 2
+    assert count(np.float64(0)).dtype == np.float64 and len(count.programs) == 3
+
+
 def test_a_method_with_a_static_self() -> None:
     class Model:
         def __init__(self, w: np.ndarray) -> None:

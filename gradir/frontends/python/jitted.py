@@ -217,11 +217,11 @@ def _static_key(fixed: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _signature(x: Any) -> Any:
-    """What of an argument selects the program."""
-    if isinstance(x, np.ndarray):
+    """What of an argument selects the program. A number counts as the array it becomes, so a counter that starts at 0 needs one program."""
+    if isinstance(x, np.ndarray | np.generic):
         return x.shape, x.dtype
-    if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
-        return type(x)
+    if isinstance(x, bool | int | float | complex):
+        return (), promotion.weak_dtype(x)
     return placeholder(x).type
 
 
