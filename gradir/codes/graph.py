@@ -182,9 +182,10 @@ GRAPH: dict[str, Code] = {
     "GR103": graph(
         "not an array",
         meaning="A traced function met a value that no tensor can hold. Arrays have elements bool, int8 to int64, uint8 to uint64, "
-        "float16, bfloat16, float32 or float64.",
-        cause="strings, objects, complex numbers or ragged lists among the arguments.",
-        next_step="convert the value with numpy first, or name the argument in `static=`.",
+        "8-bit floats, float16, bfloat16, float32, float64, complex64 or complex128.",
+        cause="strings, objects or ragged lists among the arguments.",
+        next_step="convert the value with numpy first, or name the argument in `static=`. A gradient traces all its arguments: "
+        "`gd.grad(lambda x: f(x, mode))` leaves one out.",
     ),
     "GR104": graph(
         "axis or index out of range",
@@ -206,7 +207,8 @@ GRAPH: dict[str, Code] = {
     ),
     "GR107": graph(
         "structure or type changes",
-        meaning="Both branches of a `cond`, and the state of a loop before and after each step, have one structure and equal types.",
+        meaning="Both branches of a `cond`, and the state of a loop before and after each step, have one structure and equal types; the "
+        "trees of one `tree_map` have the structure of the first.",
         cause="an integer 0 as the initial value of a float sum, or a shape that grows in the loop.",
         next_step="convert with `astype` or reshape inside the body, and start with an array of the final type.",
     ),

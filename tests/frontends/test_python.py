@@ -154,6 +154,15 @@ def test_dictionaries_with_keys_of_several_types(eager: None) -> None:
     assert f({"a": 2.0, 1: 1.0}) == f({1: 1.0, "a": 2.0}) == {1: 2.0, "a": 3.0}
 
 
+def test_tree_map_wants_the_structure_of_the_first_tree() -> None:
+    assert gd.tree_map(lambda x, y: x - y, {"a": [3, None], "b": 4}, {"b": 1, "a": [2, None]}) == {"a": [1, None], "b": 3}
+    assert gd.tree_map(lambda x, pair: x + pair[1], Box(1, [2]), Box((5, 6), [(7, 8)])) == Box(7, [10])
+    for tree, other in (({"a": 1}, {"b": 1}), ([1, 2], [1]), ([1], (1,)), ([None], [1]), (Pair(1, 2), Pair(1, None)[:1])):
+        with pytest.raises(gd.GradirError, match="the trees have different structures") as caught:
+            gd.tree_map(lambda x, y: x, tree, other)
+        assert caught.value.code == "GR107"
+
+
 def test_eager_runs_python(eager: None, capsys: pytest.CaptureFixture[str]) -> None:
     @gd.jit
     def f(x: Any) -> Any:

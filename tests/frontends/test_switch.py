@@ -70,5 +70,7 @@ def test_python_numbers_and_eager_values_choose_at_once() -> None:
 def test_branches_agree_in_type() -> None:
     with pytest.raises(gd.GradirError, match="branch 1 changes a type"):
         gd.jit(lambda k, x: gd.switch(k, [lambda v: v, lambda v: v[:2]], x))(np.int32(0), X)
+    with pytest.raises(gd.GradirError, match="next step: convert one of the branches with astype"):
+        gd.jit(lambda k, x: gd.switch(k, [lambda v: v, lambda v: gd.sum(v) > 0], x))(np.int32(0), X[0])
     with pytest.raises(gd.GradirError, match="no branches"):
         gd.switch(0, [])

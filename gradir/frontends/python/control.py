@@ -82,17 +82,19 @@ def _check(name: str, what: str, given: tuple[list[Array], Structure], wanted: S
                 op=name,
                 expected=str(kind),
                 found=str(leaf.type),
-                hint=_hint(leaf.type, kind),
+                hint=_hint(name, leaf.type, kind),
             )
         out.append(leaf)
     return out
 
 
-def _hint(found: TensorType, wanted: Attribute) -> str:
+def _hint(name: str, found: TensorType, wanted: Attribute) -> str:
     """What to do about another element type."""
     if not isinstance(wanted, TensorType) or found.get_shape() != wanted.get_shape():
         return ""
     hint = "convert with astype, or start with an array of the type that the body gives"
+    if name in ("cond", "switch"):
+        hint = "convert one of the branches with astype"
     return f"{hint}; numpy's numbers, such as np.sqrt(2), are float64: write float(np.sqrt(2))" if found.element_type == f64 else hint
 
 

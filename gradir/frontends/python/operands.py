@@ -56,7 +56,7 @@ def as_array(x: Any, dtype: np.dtype[Any] | None = None) -> Array:
         code="GR103",
         expected="an array, a numpy array or a number",
         found=repr(x)[:80],
-        hint="an argument of jit that selects the program is named in static=",
+        hint="name an argument that selects the program in static= of jit; a gradient traces all its arguments, so bind such a one before",
     )
 
 

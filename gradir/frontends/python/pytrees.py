@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradir.frontends.python.trace import user_error
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -96,10 +98,41 @@ def _unflatten(structure: Structure, take: Callable[[], Any]) -> Any:
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """Apply `function` to corresponding leaves of trees of one structure."""
+    """Apply `function` to corresponding leaves of trees of one structure; where `tree` has a leaf, the others may have containers."""
     leaves, structure = flatten(tree)
-    others = [flatten(r)[0] for r in rest]
+    others = [_parts(structure, other) for other in rest]
     return unflatten(structure, [function(*xs) for xs in zip(leaves, *others)])
+
+
+def _parts(structure: Structure, tree: Any) -> list[Any]:
+    """What stands in `tree` where `structure` has its leaves, as `jax.tree.map` has it; GradirError GR107 where the two differ above."""
+    parts: list[Any] = []
+
+    def visit(wanted: Structure, part: Any) -> None:
+        if wanted.kind is LEAF:
+            parts.append(part)
+            return
+        found = flatten(part)[1]
+        if (found.kind, found.data, len(found.children)) != (wanted.kind, wanted.data, len(wanted.children)):
+            raise user_error(
+                "tree_map: the trees have different structures",
+                code="GR107",
+                op="tree_map",
+                expected=str(structure),
+                found=str(flatten(tree)[1]),
+            )
+        for child, below in zip(wanted.children, _below(part, wanted)):
+            visit(child, below)
+
+    visit(structure, tree)
+    return parts
+
+
+def _below(node: Any, structure: Structure) -> list[Any]:
+    """The children of a container of this structure."""
+    if structure.kind is dict:
+        return [node[key] for key in structure.data]
+    return [getattr(node, name) for name in structure.data] if structure.data else list(node or ())
 
 
 def paths(structure: Structure, prefix: str = "") -> list[str]:
