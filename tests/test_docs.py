@@ -98,7 +98,9 @@ def test_python_of_short_pages(page: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path))
     names: dict[str, Any] = {"np": np, "gd": gradir, "x": np.ones((3, 6), np.float32), "v": np.ones(6, np.float32)}
     names |= {"indices": np.array([[1], [1]], np.int32), "updates": np.array([2, 5], np.float32)}
-    for block in blocks(DOCS / page, "python"):
+    found = blocks(DOCS / page, "python")
+    assert found
+    for block in found:
         exec(compile(block, page, "exec"), names)
 
 

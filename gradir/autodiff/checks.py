@@ -127,7 +127,7 @@ def pull_by_pair(pair: Pair, primal: func.FuncOp, wrt: Sequence[int]) -> Derive:
 
 
 def add_checks(program: Program, derivative: Derivative) -> list[str]:
-    """Append the checks of one derivative to the module; their names. None for one that nothing could be said about."""
+    """Append the checks of one derivative to the module; their names: none where nothing could be said about it."""
     precision = _precision(program, derivative.primal)
     if precision is None or not derivative.wrt or not derivative.wanted:
         return []

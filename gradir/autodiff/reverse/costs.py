@@ -30,7 +30,9 @@ SLOW = 1 / 2
 VIEWS: frozenset[type[Operation]] = frozenset({nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp})
 """Another order of elements that are there."""
 
-_FREE: frozenset[type[Operation]] = VIEWS | {nd.ConstantOp, nd.IotaOp, nd.SymbolOp}
+FREE: frozenset[type[Operation]] = VIEWS | {nd.ConstantOp, nd.IotaOp, nd.SymbolOp}
+"""Ops of level 1 that never reach memory."""
+
 _SLOW: dict[type[Operation], float] = {
     **dict.fromkeys((nd.DivOp, nd.SqrtOp, nd.RsqrtOp), 1 / 8),
     **dict.fromkeys((nd.ExpOp, nd.Expm1Op, nd.LogOp, nd.Log1pOp, nd.TanhOp, nd.LogisticOp, nd.ErfOp, nd.SinOp, nd.CosOp), SLOW),
@@ -46,7 +48,7 @@ FAST: frozenset[type[Operation]] = frozenset(
 def share_of(op: Operation) -> float | None:
     """The cost of redoing `op`, relative to keeping its result; None for an op that is never redone."""
     kind = type(op)
-    if kind in _FREE:
+    if kind in FREE:
         return 0.0
     return 1 / 32 if kind in FAST else _SLOW.get(kind)
 

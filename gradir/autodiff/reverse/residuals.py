@@ -13,23 +13,20 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import OpResult
 
 from gradir.autodiff.activity import free_in_block
-from gradir.autodiff.reverse.costs import FAST, LARGE, SLOW, share_of, weight
+from gradir.autodiff.reverse.costs import FAST, FREE, LARGE, SLOW, share_of, weight
 from gradir.dialects import nd
 from gradir.dialects.upstream import arith, linalg, tensor as upstream_tensor
 from gradir.ir.builder import Builder
 
-FREE: frozenset[type[Operation]] = frozenset(
-    (
-        nd.ConstantOp, nd.IotaOp, nd.BroadcastOp, nd.TransposeOp, nd.ReshapeOp, nd.ReverseOp, nd.SliceOp, nd.IndexAtOp, nd.SymbolOp,
-        upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp,
-        arith.IndexCastOp, arith.CmpiOp, arith.SelectOp, arith.MaxSIOp, arith.CeilDivSIOp, arith.DivSIOp, arith.RemSIOp,
-        arith.FloorDivSIOp, upstream_tensor.ExtractSliceOp, upstream_tensor.CastOp, upstream_tensor.DimOp, upstream_tensor.EmptyOp,
-        upstream_tensor.CollapseShapeOp, upstream_tensor.ExpandShapeOp, linalg.FillOp,
-    )
-)  # fmt: skip
-"""Ops that cost nothing next to a load: views, constants and index arithmetic."""
+LIGHT: frozenset[type[Operation]] = FREE | {
+    nd.IndexAtOp, upstream_tensor.ExtractOp, upstream_tensor.FromElementsOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp,
+    arith.IndexCastOp, arith.CmpiOp, arith.SelectOp, arith.MaxSIOp, arith.CeilDivSIOp, arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp,
+    upstream_tensor.ExtractSliceOp, upstream_tensor.CastOp, upstream_tensor.DimOp, upstream_tensor.EmptyOp,
+    upstream_tensor.CollapseShapeOp, upstream_tensor.ExpandShapeOp, linalg.FillOp,
+}  # fmt: skip
+"""Ops that cost nothing next to a load: views, constants and index arithmetic, of level 2 too."""
 
-CHEAP: frozenset[type[Operation]] = FREE | {
+CHEAP: frozenset[type[Operation]] = LIGHT | {
     nd.CompareOp, nd.NegOp, nd.AbsOp, nd.ConvertOp, nd.NotOp, nd.AndOp, nd.OrOp, nd.SelectOp, arith.AddfOp, arith.SubfOp, arith.MulfOp,
     arith.NegfOp, arith.CmpfOp, arith.ExtFOp, arith.TruncFOp, arith.OrIOp, arith.AndIOp,
 }  # fmt: skip
@@ -53,7 +50,7 @@ def plan(forward: Block, backward: Block, available: Callable[[SSAValue], bool])
     for op in forward.ops:
         inside.update(op.results)
     needed = [v for v in free_in_block(backward) if v in inside and not available(v)]
-    must = {v: None for v in needed if not _redoable(v, inside, available, {}, FREE)}
+    must = {v: None for v in needed if not _redoable(v, inside, available, {}, LIGHT)}
     redo: dict[Operation, None] = {}
     for value in needed:
         if value not in must:
@@ -69,15 +66,16 @@ def plan(forward: Block, backward: Block, available: Callable[[SSAValue], bool])
 
 def why_kept(value: SSAValue, reader: str, reason: str = "") -> str:
     """The reason in the residual report, where none is given; `reader` is the op whose derivative reads the value, if that is known."""
-    if reason:
-        pass
-    elif not isinstance(value, OpResult):
-        reason = "enters the region"
-    elif type(value.op) in CHEAP or (share_of(value.op) or SLOW) < SLOW:
-        reason = "cheap, but what it is made of is not kept"
-    else:
-        reason = f"expensive: {value.op.name.removeprefix('nd.')}"
+    reason = reason or _why_not_redone(value)
     return f"{reason}; read by the backward part of {reader.removeprefix('nd.')}" if reader else reason
+
+
+def _why_not_redone(value: SSAValue) -> str:
+    if not isinstance(value, OpResult):
+        return "enters the region"
+    if type(value.op) in CHEAP or (share_of(value.op) or SLOW) < SLOW:
+        return "cheap, but what it is made of is not kept"
+    return f"expensive: {value.op.name.removeprefix('nd.')}"
 
 
 def _redoable(
