@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.dialects.upstream.func import FuncOp
+from gradir.dialects.upstream.named import generic_form
 from gradir.errors import GradirError
 from gradir.ir.passes import error_at
 
@@ -166,7 +167,8 @@ class Machine:
     def _step(self, op: Operation) -> Step:
         implementation = _carry if op.name in TERMINATORS else implementation_of(op.name)
         if implementation is None:
-            hint = "run `differentiate` first" if op.name.startswith("ad.") else "register one with @gradir.reference.evaluates"
+            unknown = generic_form(op, "register one with @gradir.reference.evaluates")
+            hint = "run `differentiate` first" if op.name.startswith("ad.") else unknown
             self.fail(op, "OP100", "the reference evaluator has no meaning for this op", hint=hint)
         return op, implementation, tuple(op.operands), tuple(op.results)
 

@@ -475,6 +475,12 @@ module {
             "no form on buffers",
         ),
         (
+            "func.func @f(%x: tensor<2x2xf32>) -> tensor<2x2xf32> { %y = linalg.matmul ins(%x, %x : tensor<2x2xf32>, tensor<2x2xf32>) "
+            "outs(%x : tensor<2x2xf32>) -> tensor<2x2xf32> return %y : tensor<2x2xf32> }",
+            "GR060",
+            "--linalg-generalize-named-ops",
+        ),
+        (
             "func.func private @g(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }\n"
             "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { %y = func.call @g(%x) : (tensor<2xf32>) -> tensor<2xf32> return %y : tensor<2xf32> }",
             "GR061",

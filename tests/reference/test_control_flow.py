@@ -218,6 +218,12 @@ def test_missing_function_body_and_meaning() -> None:
     refused("OP114", "module { }", [], "g")
     refused("OP100", "func.func private @g()\nfunc.func @f() { call @g() : () -> () return }")
     assert "no meaning" in refused_op("OP100", "%x: f32", '"vector.print"(%x) : (f32) -> ()', np.float32(0)).message
+    text = """
+    func.func @f(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+      %y = linalg.matmul ins(%x, %x : tensor<2x2xf32>, tensor<2x2xf32>) outs(%x : tensor<2x2xf32>) -> tensor<2x2xf32>
+      return %y : tensor<2x2xf32>
+    }"""
+    assert "--linalg-generalize-named-ops" in refused("OP100", text, [np.ones((2, 2), np.float32)]).hint
 
 
 def test_request_of_ad_is_refused() -> None:

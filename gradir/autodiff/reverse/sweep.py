@@ -18,6 +18,7 @@ from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.upstream import func
 from gradir.dialects.upstream.effects import Effects, effects as effects_of
+from gradir.dialects.upstream.named import generic_form
 from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 
@@ -167,8 +168,11 @@ def rule_of(op: Operation, request: str) -> VjpRule:
             code="AD001",
             expected="a rule registered with gradir.autodiff.registry.vjp, or skip(op, reason)",
             found=f"none, while resolving {request}",
-            hint="write one, `@vjp(Op)` on `def rule(t, op, ct)`, which returns a cotangent (or None) per operand; declare a derivative "
-            "that is 0 with skip(Op, reason); or cut the path with ad.stop_gradient",
+            hint=generic_form(
+                op,
+                "write one, `@vjp(Op)` on `def rule(t, op, ct)`, which returns a cotangent (or None) per operand; declare a derivative "
+                "that is 0 with skip(Op, reason); or cut the path with ad.stop_gradient",
+            ),
         )
     return found
 

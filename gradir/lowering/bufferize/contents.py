@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.upstream import arith, func, linalg, scf, tensor
+from gradir.dialects.upstream.named import generic_form
 from gradir.ir.passes import error_at
 from gradir.ir.structure import single_block
 from gradir.lowering.bufferize.slices import Slice, slice_of
@@ -199,7 +200,7 @@ class Contents:
                     code="GR060",
                     expected="scf, func.call of kernels, linalg, and the tensor ops of level 2",
                     found=op.name,
-                    hint="run convert-nd-to-linalg and outline-kernels first (`to-structured`)",
+                    hint=generic_form(op, "run convert-nd-to-linalg and outline-kernels first (`to-structured`)"),
                 )
             elif op.regions:
                 for region in op.regions:
