@@ -125,10 +125,13 @@ def plan_workspace(function: func.FuncOp, buffers: Sequence[Lifetime], slots_of:
 
 
 def _bytes(texts: Texts, alloc: memref.AllocOp) -> Dim:
-    """The bytes of a buffer, a multiple of the alignment; None where the entry cannot tell them."""
+    """The bytes of a buffer, a multiple of the alignment; None where the entry cannot tell them or one of its sizes (0 times which is 0)."""
     kind = cast("MemRefType[Any]", alloc.memref.type)
-    sizes = iter(alloc.dynamic_sizes)
-    count = size_algebra.product(texts.of(next(sizes)) if n == DYNAMIC_INDEX else n for n in kind.get_shape())
+    sizes = [texts.of(size) for size in alloc.dynamic_sizes]
+    if None in sizes:
+        return None
+    left = iter(sizes)
+    count = size_algebra.product(next(left) if n == DYNAMIC_INDEX else n for n in kind.get_shape())
     element = kind.element_type
     width = max(1, (element.bitwidth if isinstance(element, FixedBitwidthType) else 64) // 8)
     whole = size_algebra.maximum(size_algebra.times(count, width), 0)

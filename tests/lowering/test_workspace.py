@@ -89,3 +89,14 @@ def test_one_buffer_keeps_its_allocation() -> None:
 
 def lambda_two(x: Any) -> Any:
     return (x @ W) @ W
+
+
+def test_the_tape_of_a_loop_without_lanes() -> None:
+    """Of buffers of 0 bytes in trips that nobody knows at the entry: 0 times an unknown size is 0, but the size itself has no text."""
+
+    def root(a: Any) -> Any:
+        return gd.while_loop(lambda s: gd.abs(s * s - a) > 1e-12, lambda s: 0.5 * (s + a / s), gd.ones_like(a))
+
+    slopes = gd.jit(gd.vmap(gd.grad(root)), cache=False)
+    for n in (0, 2):
+        np.testing.assert_allclose(slopes(np.full(n, 4.0)), np.full(n, 0.25), rtol=1e-6)
