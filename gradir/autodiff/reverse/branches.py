@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.autodiff.activity import free_in_block
@@ -21,10 +20,11 @@ from gradir.autodiff.reverse.report import place
 from gradir.autodiff.reverse.residuals import Residuals, plan, redo, substitute, why_kept
 from gradir.autodiff.reverse.stacks import changes_size
 from gradir.autodiff.reverse.sweep import Sweep, structured
+from gradir.autodiff.scalars import constant
 from gradir.autodiff.tensors import TensorBuilder
 from gradir.dialects import nd
 from gradir.dialects.types import shape_of
-from gradir.dialects.upstream import arith, scf
+from gradir.dialects.upstream import scf
 from gradir.ir.builder import Builder
 from gradir.ir.structure import block_of, move_to_start
 
@@ -58,17 +58,8 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
             v for forward, _, ys in copies for v in [*free_in_block(forward), *ys] if v in unit.active and block_of(v) is not forward
         )
     )
-
-    branches: list[Branch] = []
     slots: list[Attribute] = []
-    for forward, inner, yields in copies:
-        backward = _backward_block(op, inner, [yields[k] for k in on], captured)
-        residuals = plan(forward, backward, lambda v: False)
-        taken: list[int] = []
-        for value in residuals.saved:
-            taken.append(_slot(slots, taken, value.type))
-        branches.append(Branch(forward, inner, yields, backward, residuals, taken))
-
+    branches = [_branch(op, inner, yields, on, captured, slots) for _, inner, yields in copies]
     if any(changes_size(unit, v, branch.forward) for branch in branches for v in branch.residuals.saved):
         for branch in branches:
             drop(branch.forward)
@@ -76,12 +67,7 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
         run_branches_again_in_reverse(sweep, op)
         return
     for branch in branches:
-        branch.sweep.builder.loc = op.location
-        extra = dict(zip(branch.slots, branch.residuals.saved))
-        fill = branch.sweep.builder
-        branch.sweep.builder.op(
-            scf.YieldOp, [*branch.yields, *(extra[k] if k in extra else _unread(fill, kind) for k, kind in enumerate(slots))]
-        )
+        _yield_residuals(branch, slots, op)
     results = [*(r.type for r in op.results), *slots]
     new = sweep.builder.op(type(op), [condition], results, op.properties, regions=[Region(b.forward) for b in branches])
     unit.bind(op.results, new.results)
@@ -105,6 +91,26 @@ def forward_branches(sweep: Sweep, op: scf.IfOp | scf.IndexSwitchOp) -> None:
             outer.set(v, ct)
 
     sweep.tape.append(reverse)
+
+
+def _branch(
+    op: Operation, sweep: Sweep, yields: list[SSAValue], on: Sequence[int], captured: list[SSAValue], slots: list[Attribute]
+) -> Branch:
+    """The branch that `sweep` copied, with its backward block; `slots` grows by the results that its residuals take besides."""
+    backward = _backward_block(op, sweep, [yields[k] for k in on], captured)
+    residuals = plan(sweep.block, backward, lambda v: False)
+    taken: list[int] = []
+    for value in residuals.saved:
+        taken.append(_slot(slots, taken, value.type))
+    return Branch(sweep.block, sweep, yields, backward, residuals, taken)
+
+
+def _yield_residuals(branch: Branch, slots: Sequence[Attribute], op: Operation) -> None:
+    """Terminate the forward branch: what it yields, then its residuals in their slots, and something in all others."""
+    builder = branch.sweep.builder
+    builder.loc = op.location
+    extra = dict(zip(branch.slots, branch.residuals.saved))
+    builder.op(scf.YieldOp, [*branch.yields, *(extra[k] if k in extra else _unread(builder, kind) for k, kind in enumerate(slots))])
 
 
 def _note(sweep: Sweep, branches: Sequence[Branch], saved: Sequence[SSAValue], op: Operation) -> None:
@@ -155,12 +161,10 @@ def _unread(builder: Builder, kind: Attribute) -> SSAValue:
     """A placeholder for a residual of another branch."""
     if isinstance(kind, TensorType):
         return builder(nd.EmptyOp, TensorBuilder(builder).sizes(shape_of(kind)), [kind])
-    number = kind if isinstance(kind, IntegerType | IndexType) else None
-    value = FloatAttr(0.0, cast("AnyFloat", kind)) if number is None else IntegerAttr(0, number)  # a scalar that is no integer is a float
-    return builder(arith.ConstantOp, [], [kind], {"value": value})
+    return constant(builder, 0, kind)
 
 
-def _open(branch: Branch, given: list[SSAValue], saved: list[SSAValue] | tuple[SSAValue, ...], op: Operation) -> None:
+def _open(branch: Branch, given: list[SSAValue], saved: Sequence[SSAValue], op: Operation) -> None:
     """Turn the backward block's arguments into the actual cotangents, and give it its residuals."""
     block = branch.backward
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, given))
