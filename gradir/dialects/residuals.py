@@ -26,7 +26,7 @@ POLICIES = ("all", "none", "sqrt")
 SEGMENT = "segment"
 
 _POLICY_EXPECTED = f"one of {', '.join(POLICIES)}"
-_BUDGET_EXPECTED = "a whole number of bytes, at least 0 (0: no limit)"
+_BUDGET_EXPECTED = "a whole number of bytes of 64 bits, at least 0 (0: no limit)"
 
 
 def policy_of(op: Operation, default: str) -> str:
@@ -54,7 +54,7 @@ def wrong_choice(policy: Any, budget: Any) -> tuple[str, str, str] | None:
     """(message, expected, found) where one of the two makes no sense."""
     if policy is not None and policy not in POLICIES:
         return "no such policy of residuals", _POLICY_EXPECTED, repr(policy)
-    if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget < 0):
+    if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or not 0 <= budget < 1 << 63):
         return "no such budget of residuals", _BUDGET_EXPECTED, repr(budget)
     return None
 

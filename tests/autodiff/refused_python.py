@@ -117,6 +117,7 @@ PYTHON: dict[str, Refused] = {
     "a slope that differs": Refused(wrong_slope, "AD014", "", ("central differences", "kink at this point")),
     "a mode that is not there": Refused(lambda: gd.check_grads(loss, (X,), modes=("side",)), "GR104", "", ("fwd, rev", "'side'")),
     "order 0": Refused(lambda: gd.check_grads(loss, (X,), order=0), "GR112", "", ("at least 1",)),
+    "a step of 0": Refused(lambda: gd.check_grads(loss, (X,), step=0.0), "GR112", "", ("finite number above 0", "0.0")),
     # rules of one's own
     "no rule": Refused(lambda: gd.grad(gd.custom_vjp(loss))(X), "AD012", "ad.custom_vjp", ("loss has no rule yet", "defvjp")),
     "a rule that is no function": Refused(ruled(lambda x: (x, ()), None), "AD012", "ad.custom_vjp", ("the backward function is not a function",)),
@@ -130,6 +131,7 @@ PYTHON: dict[str, Refused] = {
     "a tangent of a rule with another shape": Refused(tangent(lambda p, t: (p[0], gd.sum(t[0]))), "AD012", "ad.custom_jvp", ("tangent of the rule", "tensor<3xf64>")),
     "a policy that is none": Refused(lambda: gd.jit(gd.grad(loss), residuals="some"), "AD020", "", ("one of all, none, sqrt", "'some'")),
     "a budget that is no number": Refused(lambda: gd.jit(gd.grad(loss), budget="1MB"), "AD020", "", ("number of bytes", "'1MB'")),
+    "a budget beyond 64 bits": Refused(lambda: gd.grad(loss, budget=2**80)(X), "AD020", "", ("64 bits", str(2**80))),
     "a loop that keeps few": Refused(
         lambda: gd.grad(lambda x: gd.fori_loop(0, 3, lambda i, s: s * x, x, residuals="few"))(np.float64(2)), "AD020", "", ("'few'",)
     ),

@@ -165,6 +165,8 @@ MISTAKES: dict[str, tuple[str, Callable[[], Any]]] = {
     "another shape": ("GR107", lambda: gd.vjp(lambda x: x, X)[1](X[:2])),
     "another type": ("GR107", lambda: gd.linearize(lambda x: x, X)[1](X.astype(np.float32))),
     "too few tangents": ("GR107", lambda: gd.linearize(lambda x, y: x * y, X, X)[1](X)),
+    "two cotangents for one result": ("GR119", lambda: gd.vjp(lambda x: x, X)[1](X, X)),
+    "no cotangent": ("GR119", lambda: gd.vjp(lambda x: x, X)[1]()),
     "no pair": ("GR108", lambda: gd.vjp(lambda x: x, X, has_aux=True)),
     "no pair forward": ("GR108", lambda: gd.jvp(lambda x: x, (X,), (X,), has_aux=True)),
     "no function": ("GR119", lambda: gd.linearize(X, X)),  # pyright: ignore[reportArgumentType]

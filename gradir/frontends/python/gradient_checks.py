@@ -52,8 +52,15 @@ def check_grads(
     for mode in modes or ("",):
         if mode not in MODES:
             raise user_error("check_grads: no such mode", code="GR104", expected=", ".join(MODES), found=repr(mode))
+    for what, limit in (("step", step), ("tolerance", tolerance)):
+        _needs_positive(f"check_grads: {what}", limit)
     rng = np.random.default_rng(seed)
     _Point(jit(function), tuple(args), name_of(function), modes, (step, tolerance), rng).check(order)
+
+
+def _needs_positive(what: str, limit: Any) -> None:
+    if limit is not None and not (isinstance(limit, int | float | np.number) and 0 < limit < np.inf):
+        raise user_error(f"{what} is no positive number", code="GR112", expected="a finite number above 0", found=repr(limit)[:80])
 
 
 @dataclass(frozen=True)

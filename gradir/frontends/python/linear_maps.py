@@ -98,6 +98,7 @@ class LinearMap:
         return f"<gradir.{self._name}>"
 
     def __call__(self, *moved: Any) -> Any:
+        needs_arguments(self._name, self._function, moved)
         return self._function(*moved)
 
 
@@ -112,7 +113,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     needs_arguments("vjp", function, primals)
     point = _point("vjp", function, primals, has_aux)
 
-    def pullback(cotangents: Any) -> tuple[Any, ...]:
+    def pullback(cotangents: Any, /) -> tuple[Any, ...]:
         return point.inputs.given(point.back(point.outputs.taken("vjp: cotangent", cotangents)))
 
     found = LinearMap(f"vjp of {name_of(function)}", pullback)
