@@ -15,11 +15,11 @@ from xdsl.ir import Block
 from gradir.dialects.upstream import func
 from gradir.driver.evaluate import evaluate_level1
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.derivative_ops import differentiated_arguments, jvp_request, request
 from gradir.frontends.python.functions import trace_function
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, unflatten
 from gradir.frontends.python.trace import STATE, FunctionTrace, ModuleTrace, current, into, python_location, ssa
-from gradir.frontends.python.transforms import differentiated_arguments, jvp_request, request
 from gradir.ir.builder import new_function
 
 
