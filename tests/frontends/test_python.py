@@ -154,6 +154,11 @@ def test_dictionaries_with_keys_of_several_types(eager: None) -> None:
     assert f({"a": 2.0, 1: 1.0}) == f({1: 1.0, "a": 2.0}) == {1: 2.0, "a": 3.0}
 
 
+def test_a_compiled_program_shows_its_names_and_types() -> None:
+    program = gd.compile(lambda tree: tree["w"] * 2, {"w": np.ones(3, np.float32)}, cache=False)
+    assert repr(program) == "Compiled(name='_lambda_', module=<gradir module: <gradir function @_lambda_(tree_w: 3xf32) -> (3xf32)>>)"
+
+
 def test_tree_map_wants_the_structure_of_the_first_tree() -> None:
     assert gd.tree_map(lambda x, y: x - y, {"a": [3, None], "b": 4}, {"b": 1, "a": [2, None]}) == {"a": [1, None], "b": 3}
     assert gd.tree_map(lambda x, pair: x + pair[1], Box(1, [2]), Box((5, 6), [(7, 8)])) == Box(7, [10])

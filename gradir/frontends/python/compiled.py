@@ -44,8 +44,8 @@ class Compiled:
     level1: ModuleOp = field(repr=False)
     module: Module
     report: CompileReport = field(repr=False)
-    inputs: Structure
-    outputs: Structure
+    inputs: Structure = field(repr=False)
+    outputs: Structure = field(repr=False)
     watch: Watch | None = field(default=None, repr=False)
     options: Options = field(default_factory=Options, repr=False)
 
