@@ -1,4 +1,4 @@
-"""Numerical gradients of level-1 modules: central differences in f64 through the reference evaluator, and the request under test."""
+"""Numerical gradients of level-1 modules: central differences in f64 through the reference evaluator, the request under test, and a check of both modes."""
 
 from __future__ import annotations
 
@@ -107,3 +107,20 @@ def error(found: Array, expected: Array) -> float:
 
 
 __all__ = ["central_differences", "cotangents", "error", "in_f64", "promoted", "reverse", "with_vjp"]
+
+
+def check_both_modes(text: str, inputs: list[Array], step: float = 1e-6) -> ModuleOp:
+    """Reverse mode against central differences, forward mode against reverse mode; the module with `@vjp` and `@jvp`."""
+    wrt = range(len(inputs))
+    cts = cotangents(text, inputs, 1)
+    module = with_both_modes(text, wrt)
+    gradients = run(module, "vjp", [*inputs, *cts])[len(cts) :]
+    for k in wrt:
+        assert error(np.asarray(gradients[k]), central_differences(text, inputs, cts, k, step)) < 1e-7
+    rng = np.random.default_rng(2)
+    tangents = [rng.standard_normal(x.shape) for x in inputs]
+    moved = run(module, "jvp", [*inputs, *tangents])[len(cts) :]
+    forwards = sum(float(np.sum(c * t)) for c, t in zip(cts, moved, strict=True))
+    backwards = sum(float(np.sum(g * t)) for g, t in zip(gradients, tangents, strict=True))
+    assert abs(forwards - backwards) <= 1e-10 * max(1.0, abs(backwards))
+    return module
