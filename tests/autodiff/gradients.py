@@ -1,4 +1,4 @@
-"""Numerical gradients of level-1 modules: central differences in f64 through the reference evaluator, the request under test, and a check of both modes."""
+"""Derivatives of modules against central differences in f64 through the reference evaluator; the request under test; both modes."""
 
 from __future__ import annotations
 
