@@ -265,6 +265,7 @@ def test_loops_keep_their_state() -> None:
     assert not error.hint
     assert "write float(np.sqrt(2))" in raised(lambda x: gd.fori_loop(0, 3, lambda i, s: s * np.sqrt(2), x), A).hint
     assert raised(lambda x: gd.cond(x[0] > 0, lambda: x, lambda: (x, x)), np.ones(2, "f")).code == "GR107"
+    assert "a list stays a list" in raised(lambda x: gd.fori_loop(0, 3, lambda i, s: (s[0], x), [x, x]), A).hint
     assert raised(lambda x: gd.while_loop(lambda s: s > 0, lambda s: s, x), A).code == "GR106"
 
 

@@ -72,7 +72,14 @@ def _check(name: str, what: str, given: tuple[list[Array], Structure], wanted: S
     """Outputs of a body against the state it must reproduce; Python numbers take the state's type."""
     leaves, got = given
     if got != structure:
-        raise user_error(f"{name}: {what} changes the structure", code="GR107", op=name, expected=str(structure), found=str(got))
+        raise user_error(
+            f"{name}: {what} changes the structure",
+            code="GR107",
+            op=name,
+            expected=str(structure),
+            found=str(got),
+            hint="return the same containers: a list stays a list, a tuple a tuple",
+        )
     out: list[Array] = []
     for leaf, kind, path in zip(leaves, wanted, paths(structure)):
         if leaf.type != kind:
