@@ -125,7 +125,7 @@ def plan_workspace(function: func.FuncOp, buffers: Sequence[Lifetime], slots_of:
 
 
 def _bytes(texts: Texts, alloc: memref.AllocOp) -> Dim:
-    """The bytes of a buffer, a multiple of the alignment; None where the entry cannot tell them or one of its sizes (0 times which is 0)."""
+    """The bytes of a buffer, a multiple of the alignment; None where the entry cannot tell them or a size (0 times which is 0)."""
     kind = cast("MemRefType[Any]", alloc.memref.type)
     sizes = [texts.of(size) for size in alloc.dynamic_sizes]
     if None in sizes:
