@@ -109,6 +109,7 @@ def _jvp_outside(function: Callable[..., Any], primals: Sequence[Any], tangents:
     if eager_mode():
         flat, structure = flatten(tuple(primals))
         return eager_jvp(function, [*flat, *flatten(tuple(tangents))[0]], structure)
+
     def inside(primals: Any, tangents: Any) -> Any:
         return jvp(function, primals, tangents)
 
