@@ -222,7 +222,7 @@ class Elements:
         first, last = op.body.block.first_op, op.body.block.last_op
         assert first is not None and last is not None
         whole = element_of(op.results[0]) == i1 and not shape_of(op.results[0]) and len(op.inputs) == 1
-        if not whole or op.indexing_maps.data[0].data != self.identity:
+        if not whole or shape_of(op.inputs[0]) != self.shape or op.indexing_maps.data[0].data != self.identity:
             raise NotElementwise("a reduction")
         plain = isinstance(first, arith.OrIOp | arith.AndIOp) and first.next_op is last and last.operands[0] is first.results[0]
         fill, neutral = op.outputs[0].owner, isinstance(first, arith.AndIOp)

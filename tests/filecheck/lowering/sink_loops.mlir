@@ -83,3 +83,25 @@ func.func @mixing(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
   }
   return %r : tensor<8x8xf32>
 }
+
+// -----
+
+// What ends the loop is asked of an array of another shape: no element of %a has a condition of its own.
+// CHECK-LABEL: func.func @of_others
+// CHECK:         scf.while {{.*}} -> (tensor<4xf32>, i32)
+func.func @of_others(%a: tensor<4xf32>, %mask: tensor<7xi1>, %most: i32) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r, %n = scf.while (%x = %a, %i = %c0) : (tensor<4xf32>, i32) -> (tensor<4xf32>, i32) {
+    %0 = nd.reduce_any %mask dims [0] : tensor<7xi1> -> tensor<i1>
+    %1 = tensor.extract %0[] : tensor<i1>
+    %2 = arith.cmpi slt, %i, %most : i32
+    %3 = arith.andi %1, %2 : i1
+    scf.condition(%3) %x, %i : tensor<4xf32>, i32
+  } do {
+  ^bb0(%x: tensor<4xf32>, %i: i32):
+    %4 = arith.addi %i, %c1 : i32
+    scf.yield %x, %4 : tensor<4xf32>, i32
+  }
+  return %r : tensor<4xf32>
+}
