@@ -37,6 +37,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "var ddof": (lambda x: gd.var(x, axis=1, ddof=1), np.var(X, axis=1, ddof=1)),
     "std method": (lambda x: x.std(axis=0, ddof=1), np.std(X, axis=0, ddof=1)),
     "average": (lambda x: gd.average(x, axis=0, weights=M + 1.0), np.average(X, axis=0, weights=M + 1.0)),
+    "average along an axis": (lambda x: gd.average(x, axis=0, weights=X[:, 0]), np.average(X, axis=0, weights=X[:, 0])),
     "average without weights": (lambda x: gd.average(x), np.average(X)),
     "count": (lambda x: gd.count_nonzero(x, axis=1), np.count_nonzero(X, axis=1)),
     "zeros of another type": (lambda x: gd.zeros_like(x, dtype=gd.int32), np.zeros_like(X, np.int32)),

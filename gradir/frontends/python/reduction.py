@@ -89,10 +89,14 @@ def _masked_mean(x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
 
 
 def average(x: Any, axis: Axis = None, weights: Any = None, keepdims: bool = False) -> Array:
-    """The mean with weights of the shape of `x`; without them `mean`"""
+    """The mean with weights of the shape of `x`, or one for each index of `axis`; without them `mean`"""
     if weights is None:
         return mean(x, axis, keepdims)
-    return divide(sum(multiply(x, weights), axis, keepdims), sum(broadcast_to(as_array(weights), as_array(x).shape), axis, keepdims))
+    x, weights = as_array(x), as_array(weights)
+    if len(weights.shape) == 1 and isinstance(axis, int) and len(x.shape) > 1:
+        along = one_axis(x, axis)
+        weights = reshape(weights, tuple(-1 if k == along else 1 for k in range(len(x.shape))))
+    return divide(sum(multiply(x, weights), axis, keepdims), sum(broadcast_to(weights, x.shape), axis, keepdims))
 
 
 def count_nonzero(x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
