@@ -6,11 +6,11 @@ The worklist and the checks of requests are here; `reverse/` builds the function
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.autodiff.batching.calls import batched_function
 from gradir.autodiff.budget import choice_of, chosen_for
@@ -24,7 +24,7 @@ from gradir.autodiff.tensors import is_differentiable
 from gradir.dialects import ad, nd
 from gradir.dialects.residuals import BUDGET, POLICY, budget_of, check_choice, policy_of
 from gradir.dialects.types import is_float
-from gradir.dialects.upstream import arith, func
+from gradir.dialects.upstream import arith, func, tensor
 from gradir.ir.nesting import room_for
 from gradir.ir.passes import Pass, PassContext, error_at
 
@@ -189,9 +189,13 @@ class Resolver:
         flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
         wanted = tuple(k in seeds for k in range(len(primal.function_type.outputs.data)))
         pair = self.program.split(primal, flags, wanted, label, names=(f"{stem}.fwd", f"{stem}.bwd"))
-        for name in (pair.forward, pair.backward):
-            self.program.functions[name].properties.pop("sym_visibility", None)
-        return pair
+        forward, backward = (self.program.functions[name] for name in (pair.forward, pair.backward))
+        saved = _in_tensors(forward, backward, len(wanted))
+        for function in (forward, backward):
+            function.properties.pop("sym_visibility", None)
+        public = replace(pair, residual_types=saved)
+        self.program.pairs.update({key: public for key, known in self.program.pairs.items() if known is pair})
+        return public
 
     def _forward(self, primal: func.FuncOp, wrt: Sequence[int], wanted: Sequence[int], label: str) -> str:
         flags = tuple(k in wrt for k in range(len(primal.body.block.args)))
@@ -245,6 +249,31 @@ class Resolver:
                 found=str(kind) if kind is not None else "no result",
                 hint="reduce it to a scalar, or ask for ad.vjp with a cotangent",
             )
+
+
+def _in_tensors(forward: func.FuncOp, backward: func.FuncOp, results: int) -> tuple[Attribute, ...]:
+    """Numbers (trips, sizes) among what is saved become tensors, as public functions hand them over; the types of all."""
+    last = forward.body.block.last_op
+    assert last is not None
+    for k, value in list(enumerate(last.operands))[results:]:
+        if isinstance(value.type, TensorType):
+            continue
+        boxed = tensor.FromElementsOp.create(operands=[value], result_types=[TensorType(value.type, [])], location=last.location)
+        forward.body.block.insert_op_before(boxed, last)
+        last.operands[k] = boxed.results[0]
+        block = backward.body.block
+        old = block.args[k - results]
+        new = block.insert_arg(boxed.results[0].type, k - results)
+        number = tensor.ExtractOp.create(operands=[new], result_types=[old.type], location=backward.location)
+        new.name_hint, number.results[0].name_hint = old.name_hint, old.name_hint
+        old.replace_all_uses_with(number.results[0])
+        block.erase_arg(old)
+        first = block.first_op
+        assert first is not None
+        block.insert_op_before(number, first)
+    forward.update_function_type()
+    backward.update_function_type()
+    return tuple(v.type for v in list(last.operands)[results:])
 
 
 def _moving(function: func.FuncOp) -> list[int]:

@@ -158,6 +158,24 @@ def test_run_time_sizes_and_derivatives_of_the_maps() -> None:
     np.testing.assert_allclose(slope, np.cos(X) - X * np.sin(X))
 
 
+@pytest.mark.parametrize("residuals", ["all", "none", "sqrt"])
+def test_loops_whose_trips_are_saved(residuals: str) -> None:
+    """What passes from one half to the other outside of a trace are arrays: so is a number of trips."""
+
+    def halved(a: Any, n: Any) -> Any:
+        a = gd.while_loop(lambda s: gd.sum(s) > 0.05, lambda s: gd.sin(s) * 0.5, a, residuals=residuals)
+        return gd.fori_loop(0, n, lambda i, s: gd.cos(s) * a, a, residuals=residuals)
+
+    for n in (0, 3):
+        x, n = np.array([0.9, 0.4]), np.int32(n)
+        _, expected = gd.jit(lambda x, v, n=n: gd.jvp(lambda x: halved(x, n), (x,), (v,)))(x, np.ones(2))
+        _, pullback = gd.vjp(halved, x, n)
+        _, along = gd.linearize(halved, x, n)
+        np.testing.assert_allclose(along(np.ones(2), n), expected, rtol=1e-12)
+        weights = np.array([1.0, -2.0])
+        np.testing.assert_allclose(np.sum(pullback(weights)[0]), np.sum(weights * np.asarray(expected)), rtol=1e-12)
+
+
 MISTAKES: dict[str, tuple[str, Callable[[], Any]]] = {
     "only integers": ("GR109", lambda: gd.vjp(lambda n: n * 2.0, np.int32(3))),
     "only integers come out": ("GR109", lambda: gd.linearize(lambda x: gd.argmax(x), X)),

@@ -17,12 +17,13 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from gradir.dialects import ad, nd
-from gradir.dialects.types import has_derivative
+from gradir.dialects.types import has_derivative, is_static
 from gradir.driver.compile import compile_module
 from gradir.driver.lower import run_passes
 from gradir.driver.pipelines import Request
 from gradir.driver.report import CompileReport
 from gradir.frontends.python.arrays import Array
+from gradir.frontends.python.custom_rules import checkpoint
 from gradir.frontends.python.functions import Traced, trace_function
 from gradir.frontends.python.kept import kept
 from gradir.frontends.python.pytrees import Structure
@@ -89,6 +90,13 @@ def halves(
 
 
 def _halves(function: Callable[..., Any], leaves: Sequence[Array], structure: Structure) -> Halves:
+    """What is saved has sizes that a caller knows before the call; of a loop whose trips only the run tells, the arguments are saved."""
+    found = _split(function, leaves, structure)
+    saved = function_named(found.module, f"{found.traced.name}.fwd").function_type.outputs.data
+    return found if all(map(is_static, saved)) else _split(checkpoint(function), leaves, structure)
+
+
+def _split(function: Callable[..., Any], leaves: Sequence[Array], structure: Structure) -> Halves:
     trace = ModuleTrace()
     traced = trace_function(trace, function, [Array(x.type) for x in leaves], structure)
     inputs, outputs = [x.type for x in leaves], [x.type for x in traced.outputs]
