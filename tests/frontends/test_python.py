@@ -267,6 +267,10 @@ def test_loops_keep_their_state() -> None:
     assert raised(lambda x: gd.cond(x[0] > 0, lambda: x, lambda: (x, x)), np.ones(2, "f")).code == "GR107"
     assert "a list stays a list" in raised(lambda x: gd.fori_loop(0, 3, lambda i, s: (s[0], x), [x, x]), A).hint
     assert raised(lambda x: gd.while_loop(lambda s: s > 0, lambda s: s, x), A).code == "GR106"
+    number = raised(lambda x: gd.while_loop(lambda s: gd.sum(s), lambda s: s, x), A)
+    assert (number.code, number.found) == ("GR106", "float32")
+    with pytest.raises(GradirError, match=r"GR106.* no truth value"):
+        gd.while_loop(lambda s: s - 1.0, lambda s: s, 3.0)
 
 
 def discounted(x: Any, length: int | None = None) -> Any:

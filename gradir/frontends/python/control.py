@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from gradir.dialects import nd
 from gradir.dialects.types import shape_of, tensor
 from gradir.dialects.upstream import arith, scf, tensor as upstream_tensor
+from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
 from gradir.frontends.python.dims import Dim
 from gradir.frontends.python.elementwise import minimum
@@ -111,6 +112,21 @@ def _condition(what: str, op: str, value: Any) -> Array:
     if test.ndim != 0:
         raise user_error(f"{what} must be a scalar", code="GR106", op=op, expected="tensor<i1>", found=str(test.type))
     return test
+
+
+def _boolean(value: Any) -> Any:
+    """The condition of a loop, which must be a truth value: a number that is never quite 0 would go on for ever."""
+    dtype = value.dtype if isinstance(value, Array) else np.asarray(value).dtype
+    if not promotion.is_bool(dtype):
+        raise user_error(
+            "while_loop: the condition is no truth value",
+            code="GR106",
+            op="scf.while",
+            expected="bool",
+            found=str(dtype),
+            hint="compare: x > 0, gd.any(x > 0)",
+        )
+    return value
 
 
 def _truth(what: str, op: str, value: Any) -> bool:
@@ -222,7 +238,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     function = STATE.function
     if function is None or function.recording:
         state = init
-        while _truth("while_loop: the condition", "scf.while", cond_fun(state)):
+        while _truth("while_loop: the condition", "scf.while", _boolean(cond_fun(state))):
             state = body_fun(state)
         return state
     carried, structure = _arrays(init)
@@ -232,7 +248,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     kinds = [x.type for x in carried]
     before, after = Block(arg_types=kinds), Block(arg_types=kinds)
     with into(function, before):
-        test = _condition("while_loop: the condition", "scf.while", cond_fun(unflatten(structure, _wrap(before.args))))
+        test = _condition("while_loop: the condition", "scf.while", _boolean(cond_fun(unflatten(structure, _wrap(before.args)))))
         flag = current()[1](upstream_tensor.ExtractOp, [ssa(test)], [i1])
         current()[1].op(scf.ConditionOp, [flag, *before.args])
     with into(function, after):

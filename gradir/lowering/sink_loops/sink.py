@@ -80,8 +80,8 @@ def _sink_in(loop: scf.ForOp | scf.WhileOp) -> None:
 def _wanted(loop: Operation) -> OpResult:
     """The one result that somebody reads."""
     used = [r for r in loop.results if r.uses]
-    if len(used) != 1 or not isinstance(used[0].type, TensorType) or not shape_of(used[0].type):
-        raise NotElementwise("one tensor is wanted of the loop")
+    if len(used) != 1 or not isinstance(used[0].type, TensorType) or not shape_of(used[0].type) or None in shape_of(used[0].type):
+        raise NotElementwise("one tensor is wanted of the loop, whose sizes have names")
     return used[0]
 
 

@@ -105,3 +105,24 @@ func.func @of_others(%a: tensor<4xf32>, %mask: tensor<7xi1>, %most: i32) -> tens
   }
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// Sizes without names may differ: nothing says that two tensors have an element for each other's.
+// CHECK-LABEL: func.func @unnamed
+// CHECK:         scf.for {{.*}} -> (tensor<?xf32>)
+func.func @unnamed(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d = tensor.dim %x, %c0 : tensor<?xf32>
+  %e = tensor.empty(%d) : tensor<?xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x) -> (tensor<?xf32>) {
+    %0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%s : tensor<?xf32>) outs(%e : tensor<?xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %1 = arith.mulf %a, %a : f32
+      linalg.yield %1 : f32
+    } -> tensor<?xf32>
+    scf.yield %0 : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
