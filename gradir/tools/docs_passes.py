@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradir.driver.passes import PASSES, load_pass
+from gradir.driver.passes import PASSES, PassRow, load_pass
 from gradir.driver.pipelines import BEFORE_AD, MUST_PRECEDE, PIPELINES, ROAD, Step, steps_of
 from gradir.ir.passes import Pass
 from gradir.tools.docs_page import write_page
@@ -26,15 +26,20 @@ the module. [Why they stand in this order](architecture.md#the-road)."""
 def page() -> str:
     """The text of docs/passes.md."""
     lines = [HEAD, "", "| pass | does |", "|---|---|"]
-    lines += [f"| [{name}](#{name}) | {summary} |" for name, (_, summary) in PASSES.items()]
+    lines += [f"| [{name}](#{name}) | {summary} |" for name, (_, summary) in _own().items()]
     lines += ["", "## Named pipelines", "", "| pipeline | passes | options |", "|---|---|---|"]
     for name, (_, _, options) in PIPELINES.items():
         passes = ", ".join(f"`{step.pass_name}`" for step in steps_of(name))
         lines.append(f"| `{name}` | {passes} | {', '.join(f'`{option}`' for option in options)} |")
     lines += ["", "Requests for derivatives come first: " + _names(BEFORE_AD) + ", then the pipelines above."]
-    for name in PASSES:
+    for name in _own():
         lines += ["", *_section(name, load_pass(name))]
     return "\n".join(lines) + "\n"
+
+
+def _own() -> dict[str, PassRow]:
+    """The passes of this package: plugins that are loaded belong in their own manuals."""
+    return {name: row for name, row in PASSES.items() if isinstance(row[0], str) and row[0].startswith("gradir.")}
 
 
 def _names(steps: Sequence[Step]) -> str:
@@ -43,7 +48,7 @@ def _names(steps: Sequence[Step]) -> str:
 
 def _section(name: str, kind: type[Pass]) -> list[str]:
     anchor = f"`{kind.ANCHOR}`" if kind.ANCHOR is not None else "any op"
-    lines = [f"## {name}", "", f"*{PASSES[name][1]}; runs on {anchor}.*", "", inspect.cleandoc(kind.__doc__ or "")]
+    lines = [f"## {name}", "", f"*{_own()[name][1]}; runs on {anchor}.*", "", inspect.cleandoc(kind.__doc__ or "")]
     options = options_of(kind)
     if options:
         lines += ["", "| option | type | default | meaning |", "|---|---|---|---|"]

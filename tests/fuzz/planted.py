@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar
 
+import pytest
 from xdsl.ir import Operation
 
 from gradir.dialects import nd
@@ -43,7 +44,7 @@ class Planted(Pass):
             inner.erase()
 
 
-def register() -> str:
-    """Enter the pass in the table; its name."""
-    PASSES[Planted.NAME] = (f"{__name__}:Planted", "a fault for tests")
+def register(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Enter the pass in the table for one test; its name."""
+    monkeypatch.setitem(PASSES, Planted.NAME, (f"{__name__}:Planted", "a fault for tests"))
     return Planted.NAME

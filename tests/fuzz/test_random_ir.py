@@ -109,14 +109,14 @@ def test_an_exception_in_a_verifier_is_a_find(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_pass_that_changes_values_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = register()
+    name = register(monkeypatch)
     monkeypatch.setattr(oracles, "PIPELINES", (f"canonicalize,{name}",))
     complaint = ask("semantics", ADD, 0) or ""
     assert name in complaint and "differs" in complaint and "+-" in complaint
 
 
 def test_a_pass_that_crashes_or_breaks_the_ir_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = register()
+    name = register(monkeypatch)
     for fault, words in (("crash", "crashed: KeyError"), ("invalid", "operand")):
         monkeypatch.setattr(oracles, "PIPELINES", (f"{name}{{fault={fault}}}",))
         assert words in (ask("semantics", ADD, 0) or "")
@@ -163,7 +163,7 @@ def test_no_answer_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_slow_pass_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     """The alarm rings inside of the session, which reports every exception of a pass."""
-    name = register()
+    name = register(monkeypatch)
     monkeypatch.setattr(oracles, "PIPELINES", (f"{name}{{fault=slow}}",))
     with pytest.raises(RefusedError, match="slow"):
         ask("semantics", ADD, 0, seconds=1)

@@ -162,7 +162,7 @@ def test_unary(row: tuple[str, Callable[..., np.ndarray], tuple[float, float], t
 def test_erf(t: str) -> None:
     for x in inputs(t, -7, 7):
         want = np.array([math.erf(v) for v in x.astype(float)])
-        check(apply("math.erf", t, x), want.astype(LONG), 1 if t == "f32" else 3, x)
+        check(apply("math.erf", t, x), want.astype(LONG), 1.25 if t == "f32" else 3, x)  # over all f32 inputs: 1.24
     assert apply("math.erf", "f64", np.array([3e-12]))[0] == 3.3851375012865377e-12
 
 
