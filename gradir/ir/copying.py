@@ -11,7 +11,11 @@ Instead = Callable[[Operation], "SSAValue | None"]
 """A value that stands for the only result of an op, which is then not copied; None to copy it."""
 
 
-def copy_op(op: Operation, values: dict[SSAValue, SSAValue], instead: Instead | None = None) -> Operation:
+Without = Callable[[Operation], bool]
+"""Whether an op that gives nothing is left out."""
+
+
+def copy_op(op: Operation, values: dict[SSAValue, SSAValue], instead: Instead | None = None, without: Without | None = None) -> Operation:
     """A copy of `op` and its regions; `values` maps operands and learns the new results and block arguments."""
     regions: list[Region] = []
     for region in op.regions:
@@ -20,7 +24,7 @@ def copy_op(op: Operation, values: dict[SSAValue, SSAValue], instead: Instead | 
             new = Block(arg_types=[a.type for a in block.args])
             for a, b in zip(block.args, new.args):
                 values[a], b.name_hint = b, a.name_hint
-            _copy_ops(new, block.ops, values, instead)
+            _copy_ops(new, block.ops, values, instead, without)
             blocks.append(new)
         regions.append(Region(blocks))
     copy = type(op).create(
@@ -46,10 +50,14 @@ def copy_into(
     return [values.get(v, v) for v in last.operands]
 
 
-def _copy_ops(block: Block, ops: Iterable[Operation], values: dict[SSAValue, SSAValue], instead: Instead | None) -> None:
+def _copy_ops(
+    block: Block, ops: Iterable[Operation], values: dict[SSAValue, SSAValue], instead: Instead | None, without: Without | None = None
+) -> None:
     for op in ops:
+        if without is not None and without(op):
+            continue
         found = instead(op) if instead is not None else None
         if found is not None:
             values[op.results[0]] = found
         else:
-            block.add_op(copy_op(op, values, instead))
+            block.add_op(copy_op(op, values, instead, without))

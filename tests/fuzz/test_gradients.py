@@ -118,3 +118,15 @@ def test_fixed_seeds_are_clean(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", range(20))
 def test_many_seeds_are_clean(tmp_path: Path, part: int) -> None:
     fixed(FIRST + 1000 + part * 40, 40, tmp_path)
+
+
+def test_an_assertion_of_the_program_that_does_not_hold_is_no_find() -> None:
+    text = """func.func @main(%x: tensor<f64>) -> tensor<f64> {
+  %0 = nd.compare gt, %x, %x : tensor<f64>
+  nd.assert %0, "greater than itself" : tensor<i1>
+  func.return %x : tensor<f64>
+}
+"""
+    for question in QUESTIONS.values():
+        with pytest.raises(RefusedError, match="greater than itself"):
+            question(text, 1)

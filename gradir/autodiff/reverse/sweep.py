@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.autodiff.activity import TERMINATORS, Activity
 from gradir.autodiff.registry import VJP, VjpRule, has_no_derivative
@@ -20,6 +20,7 @@ from gradir.dialects.upstream import func
 from gradir.dialects.upstream.effects import Effects, effects as effects_of
 from gradir.dialects.upstream.named import generic_form
 from gradir.ir.builder import Builder
+from gradir.ir.copying import copy_op
 from gradir.ir.passes import error_at
 
 if TYPE_CHECKING:
@@ -187,29 +188,7 @@ def clone(op: Operation, values: dict[SSAValue, SSAValue], *, effects: bool = Tr
 
     Without `effects`, the prints and assertions in its regions are left out.
     """
-    regions: list[Region] = []
-    for region in op.regions:
-        blocks: list[Block] = []
-        for block in region.blocks:
-            new = Block(arg_types=[a.type for a in block.args])
-            for a, b in zip(block.args, new.args):
-                values[a], b.name_hint = b, a.name_hint
-            for inner in block.ops:
-                if effects or not is_effect(inner):
-                    new.add_op(clone(inner, values, effects=effects))
-            blocks.append(new)
-        regions.append(Region(blocks))
-    copy = type(op).create(
-        operands=[values.get(v, v) for v in op.operands],
-        result_types=[r.type for r in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-        regions=regions,
-        location=op.location,
-    )
-    for a, b in zip(op.results, copy.results):
-        values[a], b.name_hint = b, a.name_hint
-    return copy
+    return copy_op(op, values, without=None if effects else is_effect)
 
 
 STRUCTURED: dict[type[Operation], Callable[[Sweep, Any], None]] = {}
