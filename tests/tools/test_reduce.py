@@ -252,6 +252,21 @@ def test_ctrl_c_keeps_the_best_result(tmp_path: Path) -> None:
     assert "interrupted" in err
 
 
+def test_ctrl_c_when_the_test_has_just_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is nothing left to kill then: the search is interrupted, no more."""
+
+    def ended(process: subprocess.Popen[bytes], *_: object, **__: object) -> None:
+        process.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", ended)
+    try:
+        status = run([file(tmp_path), "--test", "true", "-o", str(tmp_path / "small.mlir")])
+    except KeyboardInterrupt:
+        status = 130
+    assert status == 130 and "ProcessLookupError" not in capsys.readouterr().err
+
+
 def test_progress_on_a_terminal(tmp_path: Path) -> None:
     """Somebody watches: how many lines are left, after how many tests, what is tried."""
     master, slave = os.openpty()

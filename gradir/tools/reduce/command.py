@@ -8,6 +8,7 @@ is interesting while the command fails, that is while its exit status is not 0: 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
@@ -79,7 +80,8 @@ def _question(args: argparse.Namespace, pattern: re.Pattern[str] | None, path: P
         try:
             output, _ = process.communicate(timeout=args.timeout)
         except BaseException as error:  # a test that hangs, or Ctrl-C: what it started goes with it
-            os.killpg(process.pid, 9)
+            with contextlib.suppress(ProcessLookupError):  # it may have ended in this very moment
+                os.killpg(process.pid, 9)
             process.wait()
             if isinstance(error, subprocess.TimeoutExpired):
                 return False
