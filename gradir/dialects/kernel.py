@@ -21,6 +21,8 @@ PARALLEL = "gradir.parallel"
 """Attribute of an `scf.for` of a template whose trips write apart from each other: how many of them are worth a thread."""
 
 KERNEL_ATTRIBUTE = "gradir.kernel"
+REASON_ATTRIBUTE = "gradir.reason"
+"""Of a kernel: why it has its schedule, for people (`explain`); no part of the kernel's structure."""
 LIBRARY_ATTRIBUTE = "gradir.library"
 """Of a declared kernel: the name of the function that the runtime calls for it."""
 CONFIG_ATTRIBUTE = "gradir.config"

@@ -14,11 +14,10 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Block, Region, SSAValue
 
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.cache import digest
 from gradir.ir.printer import LocPrinter
-
-KERNEL_ATTRIBUTE = "gradir.kernel"
 
 _BOUND_OPS = frozenset({"memref.get_global", "func.call", "cf.assert"})
 """Ops that tie a kernel to the module that it is in."""
@@ -45,12 +44,14 @@ class _StructurePrinter(LocPrinter):
 
 
 def structure_of(kernel: FuncOp) -> str:
-    """The kernel's text without its name, the names of its values and its locations."""
-    name = kernel.sym_name
+    """The kernel's text without its name, the reason for its schedule, the names of its values and its locations."""
+    name, reason = kernel.sym_name, kernel.attributes.pop(REASON_ATTRIBUTE, None)
     kernel.properties["sym_name"] = StringAttr("kernel")
     stream = StringIO()
     _StructurePrinter(stream=stream, print_generic_format=True).print_op(kernel)
     kernel.properties["sym_name"] = name
+    if reason is not None:
+        kernel.attributes[REASON_ATTRIBUTE] = reason
     return stream.getvalue()
 
 

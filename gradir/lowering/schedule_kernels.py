@@ -5,25 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE, Schedule
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import group_of_kernel
 from gradir.lowering.schedules import HEURISTICS, machine_of
+from gradir.lowering.schedules.reasons import REASONS
 
 
 @dataclass(frozen=True)
 class ScheduleKernels(Pass):
     """Before: kernels carry their kind, `#kernel.contraction<>`. After: the fields are filled by the heuristic of the kind, for the
-    target of the module; a schedule that already has fields (written by hand or by the tuner) stays as it is.
+    target of the module, and `gradir.reason` says why; a schedule that already has fields (by hand or by the tuner) stays as it is.
 
     ```mlir
     func.func private @k(...) attributes {gradir.kernel = #kernel.contraction<>}
     // becomes
-    func.func private @k(...) attributes {gradir.kernel = #kernel.contraction<tile = [6, 16], pack = [1]>}
+    func.func private @k(...) attributes {gradir.kernel = #kernel.contraction<tile = [6, 16], pack = [1]>,
+                                                  gradir.reason = "6 x 16 accumulators in 12 of 16 registers; ..."}
     ```
     """
 
@@ -41,4 +43,5 @@ class ScheduleKernels(Pass):
                 continue
             group = group_of_kernel(function)
             if group is not None and group.kind == schedule.kind:
-                function.attributes[KERNEL_ATTRIBUTE] = heuristic(group, machine)
+                chosen = function.attributes[KERNEL_ATTRIBUTE] = heuristic(group, machine)
+                function.attributes[REASON_ATTRIBUTE] = StringAttr(REASONS[chosen.kind](group, machine, chosen))

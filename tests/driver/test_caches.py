@@ -85,6 +85,12 @@ def test_equal_kernels_of_one_program_are_compiled_once(tmp_path):
     assert compiled(text, False).program_cache == "off"
 
 
+def test_the_reason_for_a_schedule_is_no_part_of_a_kernel(tmp_path):
+    compiled(scaled(), tmp_path)
+    report = compiled(scaled().replace("#kernel.elementwise<>", '#kernel.elementwise<>, gradir.reason = "for fun"'), tmp_path)
+    assert report.program_cache == "miss" and report.kernels_compiled == 0 and report.kernels_cached == 1
+
+
 @pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 3}, {"target": "cpu:x86-64-v2"}])
 def test_options_are_part_of_the_key(tmp_path, options):
     compiled(scaled(), tmp_path)

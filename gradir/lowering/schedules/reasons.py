@@ -1,0 +1,65 @@
+"""Why a kernel has the schedule that it has, in one line for people: `gradir.reason` of a kernel, shown by `explain`.
+
+A reason is a pure function of the group, the machine and the schedule, so that it also describes a schedule that somebody else chose.
+One function per kind; a strategy that has more to say adds it where the decision is made and is asked from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gradir.dialects.kernel import Schedule
+from gradir.lowering.groups import Group
+from gradir.lowering.schedules.machine import Machine, bytes_of
+
+Reason = Callable[[Group, Machine, Schedule], str]
+
+
+def reason_contraction(group: Group, machine: Machine, schedule: Schedule) -> str:
+    """`6 x 16 accumulators in 12 of 16 registers; operand 1 in panels; threads share dimension 1`"""
+    assert group.contraction is not None
+    size = bytes_of(group.ops[group.contraction.index].output)
+    rows, columns = (*schedule.field("tile"), 1, 1)[:2]
+    used = rows * -(-columns // machine.lanes_of(size))
+    parts = [f"{rows} x {columns} accumulators in {used} of {machine.registers} registers"]
+    parts += [f"operand {k} copied into panels" for k in schedule.field("pack")]
+    block = schedule.field("block")
+    if len(block) > 2 and block[2]:
+        parts.append(f"results visited every {block[2]} steps of k")
+    return "; ".join([*parts, *_threads(schedule)])
+
+
+def reason_elementwise(group: Group, machine: Machine, schedule: Schedule) -> str:
+    """`one pass, 16 elements a step`"""
+    return "; ".join([f"one pass, {_last_tile(schedule)} elements a step", *_threads(schedule)])
+
+
+def reason_rows(group: Group, machine: Machine, schedule: Schedule) -> str:
+    """`rows swept 2 times, 4 accumulators of 8 lanes`"""
+    assert group.rows is not None
+    count, lanes = (*schedule.field("tile"), 1, 1)[:2]
+    sweeps = group.rows.sweeps
+    parts = [f"rows swept {sweeps} time{'s' * (sweeps != 1)}, {count} accumulators of {lanes} lanes"]
+    return "; ".join([*parts, *_threads(schedule)])
+
+
+def reason_loops(group: Group, machine: Machine, schedule: Schedule) -> str:
+    """`no other kind takes this nest: plain loops, vectors of 8`"""
+    return f"no other kind takes this nest: plain loops, vectors of {_last_tile(schedule)}"
+
+
+def _last_tile(schedule: Schedule) -> int:
+    return (1, *schedule.field("tile"))[-1]
+
+
+def _threads(schedule: Schedule) -> list[str]:
+    return [f"threads share dimension {d}" for d in schedule.field("parallel")]
+
+
+REASONS: Mapping[str, Reason] = {
+    "contraction": reason_contraction,
+    "elementwise": reason_elementwise,
+    "rows": reason_rows,
+    "loops": reason_loops,
+}
+"""Kind -> why; asked by `schedule-kernels` for every schedule that a heuristic wrote."""
