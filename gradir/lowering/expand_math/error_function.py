@@ -1,6 +1,7 @@
 """erf and erfc.
 
-f32: N. Juffa's two-piece erff (about 1 ulp). f64: an odd polynomial below 1, 1 - exp(-x^2) R((x-3)/(x+3)) above.
+f32: 1 - exp(-Q(x)) in one piece (after N. Juffa's erff, which takes two). f64: an odd polynomial below 1, 1 - exp(-x^2) R((x-3)/(x+3))
+above.
 erfc: exp(-x^2) P((x-k)/(x+k)) / (1 + 2x) for x > 3/8
 (M. Shepherd, J. Laframboise, "Chebyshev approximation of (1+2x) exp(x^2) erfc x", 1981).
 """
@@ -11,7 +12,7 @@ from xdsl.dialects.builtin import f64
 
 from gradir.lowering.expand_math import coefficients as c
 from gradir.lowering.expand_math.algebra import Expression, two_product
-from gradir.lowering.expand_math.exponential import bounded_exp, exp
+from gradir.lowering.expand_math.exponential import exp, minus_expm1
 
 _ERFC = {23: (2.0, 10.1), 52: (4.0, 27.3)}
 """k, and from where on erfc is 0."""
@@ -25,15 +26,9 @@ def erf(x: Expression) -> Expression:
 
 
 def _erf_f32(a: Expression) -> Expression:
-    bounded = a.gt(4.0).select(4.0, a)
-    s = bounded * bounded
-    r = bounded.fma(-1.72853470e-5, 3.83197126e-4)
-    u = bounded.fma(-3.88396438e-3, 2.42546219e-2)
-    r = r.fma(s, u)
-    for k in (-1.06777877e-1, -6.34846687e-1, -1.28717512e-1):
-        r = r.fma(bounded, k)
-    large = 1.0 - bounded_exp(r.fma(bounded, -bounded))
-    return a.gt(0.921875).select(large, _small(a))
+    """1 - exp(-(a + a P(a))); from 4 on it is 1."""
+    a = a.gt(4.0).select(4.0, a)
+    return minus_expm1(-(a.polynomial(c.ERF_F32).fma(a, a)))[0]
 
 
 def _erf_f64(a: Expression) -> Expression:

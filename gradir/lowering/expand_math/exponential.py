@@ -25,13 +25,6 @@ def exp(x: Expression) -> Expression:
     return _scaled(p, n, f)
 
 
-def bounded_exp(x: Expression) -> Expression:
-    """e^x where 2^-100 < e^x < 2^100, or NaN: sooner than `exp`, and within 2 ulp."""
-    f = x.format
-    n, r = _reduce(x, f)
-    return r.polynomial((*c.by_format(f, c.EXP_F32, c.EXP_F64), 1.0, 1.0)) * _power_of_2(n, f)
-
-
 def exp2(x: Expression) -> Expression:
     """2^x; exact for integers."""
     f = x.format
@@ -55,17 +48,28 @@ def expm1(x: Expression) -> Expression:
     return result.copysign(x)
 
 
+def minus_expm1(y: Expression) -> tuple[Expression, Expression]:
+    """f32: (1 - e^y, 1 + e^y) for -80 < y <= 0 or NaN, relative to themselves accurate, without a piece of its own for small y.
+
+    e^y = s (1 + p) with s = 2^n and p = e^r - 1: 1 - e^y = (1 - s) - s p, where 1 - s is exact, and 0 for n = 0.
+    """
+    f = y.format
+    shifted = y.fma(c.LOG2E, f.magic)
+    r = (shifted - f.magic).fma(-c.LN2_HIGH_LOW[f.mantissa][0], y)  # n times the error of ln 2 is far below what counts
+    p = (r * r).fma(r.polynomial(c.by_format(f, c.EXP_F32, c.EXP_F64)), r)
+    s = _power_of_2(shifted.bits(), f)
+    return (-s).fma(p, 1.0 - s), s.fma(p, s + 1.0)
+
+
 def tanh(x: Expression) -> Expression:
-    """f32: an odd polynomial below 0.625, 1 - 2 / (e^2a + 1) above; f64: t / (t + 2) with t = e^2a - 1."""
+    """f32: (1 - e) / (1 + e) with e = e^-2a; f64: t / (t + 2) with t = e^2a - 1."""
     f = x.format
     a = abs(x)
-    twice = a + a
     if f.mantissa == 23:
-        z = x * x
-        small = (a * z).fma(z.polynomial(c.TANH_F32), a)
-        large = 1.0 - 2.0 / (bounded_exp(twice.gt(20.0).select(20.0, twice)) + 1.0)
-        return a.lt(0.625).select(small, large).copysign(x)
-    t = expm1(twice)
+        y = a * -2.0
+        less, more = minus_expm1(y.lt(-20.0).select(-20.0, y))
+        return (less / more).copysign(x)
+    t = expm1(a + a)
     return a.gt(22.0).select(1.0, t / (t + 2.0)).copysign(x)
 
 
