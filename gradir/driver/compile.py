@@ -1,12 +1,13 @@
 """From a module at any level to callable machine code: caches, the road, emission, object code, loading.
 
 The program cache is looked up before anything is parsed or lowered. On a miss the module takes the road to level 3; kernels whose
-structure is in the kernel cache are not lowered again, the others become one object together, the rest of the program another.
+structure is in the kernel cache are not lowered again, the others become objects, a few in each, the rest of the program another. While
+the passes still lower the next kernels, worker processes make the objects of the last ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
@@ -18,6 +19,7 @@ from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import collector_paused, read, run_passes
 from gradir.driver.memory import MemoryReport, memory_of
+from gradir.driver.objects import WORTH_A_WORKER, Objects, compiling_objects
 from gradir.driver.pipelines import ROAD, OptionValue, Request
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
@@ -117,15 +119,17 @@ def _build(
         raise _no_functions()
     if report.keep_ir:
         report.ir[LEVELS[0]] = print_module(module)
-    _road(module, options, report, stages=("tensor", "structured", "buffers"))
+    _road(module, options, report, stages=("tensor", "structured"))
     report.kernels = len(kernel_functions(module))
     machine = target_of(module)
     if not isinstance(machine, CpuTargetAttr):
         raise _not_a_cpu(str(machine))
-    if store is None:
-        objects, kernels, host = _one_object(module, machine, report)
-    else:
-        objects, kernels, host = _cached_kernels(module, machine, store, report)
+    with compiling_objects(machine, helped=report.kernels >= WORTH_A_WORKER and not report.keep_ir) as compiling:
+        _road(module, options, report, stages=("buffers",))
+        if report.keep_ir or (store is None and report.kernels < WORTH_A_WORKER):
+            objects, kernels, host = _one_object(module, machine, report)
+        else:
+            objects, kernels, host = _several_objects(module, machine, store, compiling, report)
     arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
     workspaces = {function.sym_name.data: workspace_text(function) for function in public_functions(module)}
     functions = (_complete(spec, arenas[spec.name], workspaces[spec.name], trees) for spec in specs)
@@ -144,7 +148,7 @@ def _build(
 
 def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport) -> tuple[list[bytes], list[KernelRef], Translation]:
     """Everything in one object, kernels called directly."""
-    _loops([module], report)
+    _loops(module, report)
     if report.keep_ir:
         report.ir[LEVELS[4]] = print_module(module)
     with report.stage("emit"):
@@ -157,31 +161,38 @@ def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport)
     return [code], [], translation
 
 
-def _cached_kernels(
-    module: ModuleOp, machine: CpuTargetAttr, store: Cache, report: CompileReport
+def _several_objects(
+    module: ModuleOp, machine: CpuTargetAttr, store: Cache | None, objects: Objects, report: CompileReport
 ) -> tuple[list[bytes], list[KernelRef], Translation]:
-    """The host code in one object, kernels in those of the cache and in one new object."""
+    """The host code in one object, kernels in those of the cache and, some together, in new ones."""
     with report.stage("kernel cache"):
         named = name_by_structure(module, f"{machine}\n{toolchain()}")
-        known = store.find_kernels(named)
+        known = store.find_kernels(named) if store is not None else {}
         split = split_kernels(module, named, list(known))
-    new = [symbol for symbol in split.symbols if symbol not in known]
-    _loops([split.host, split.kernels] if new else [split.host], report)
-    with report.stage("emit"):
-        host = translate(split.host, external_kernels=split.symbols, target=machine)
-        kernels = translate(split.kernels, exported=new, target=machine) if new else None
+    place: dict[str, int] = {}
+    for chunk in split.chunks:
+        symbols = [kernel.sym_name.data for kernel in kernel_functions(chunk)]
+        place.update(dict.fromkeys(symbols, objects.add(_translated(chunk, machine, report, exported=symbols).text)))
+    host = _translated(split.host, machine, report, external_kernels=split.symbols)
+    objects.add(host.text)
     with report.stage("llvm"):
-        objects = [compile_object(host.text, machine)]
-        place: dict[str, int] = {}
-        if kernels is not None:
-            objects.append(compile_object(kernels.text, machine))
-            place.update(dict.fromkeys(new, 1))
+        *codes, main = objects.finish()
+    codes, place = [main, *codes], {symbol: at + 1 for symbol, at in place.items()}
+    report.kernels_compiled, report.kernels_cached = len(place), len(known)
     with report.stage("kernel cache"):
-        if kernels is not None:
-            store.store_kernels(new, objects[1])
-        place.update(_add_objects(objects, known))
-    report.kernels_compiled, report.kernels_cached = len(new), len(known)
-    return objects, [KernelRef(symbol, place[symbol]) for symbol in split.symbols], host
+        if store is not None:
+            for position in sorted(set(place.values())):
+                store.store_kernels([symbol for symbol, at in place.items() if at == position], codes[position])
+        place.update(_add_objects(codes, known))
+    return codes, [KernelRef(symbol, place[symbol]) for symbol in split.symbols], host
+
+
+def _translated(
+    module: ModuleOp, machine: CpuTargetAttr, report: CompileReport, *, external_kernels: Sequence[str] = (), exported: Sequence[str] = ()
+) -> Translation:
+    _loops(module, report)
+    with report.stage("emit"):
+        return translate(module, external_kernels=external_kernels, exported=exported, target=machine)
 
 
 def _add_objects(objects: list[bytes], known: Mapping[str, bytes]) -> dict[str, int]:
@@ -213,13 +224,12 @@ def _road(module: ModuleOp, options: _Options, report: CompileReport, stages: Se
     run_passes(module, map(reporting, wanted_requests) if report.keep_ir else wanted_requests, report, after)
 
 
-def _loops(modules: Iterable[ModuleOp], report: CompileReport) -> None:
+def _loops(module: ModuleOp, report: CompileReport) -> None:
     """Level 3 to 4, verified: the last look before emission."""
     names = {step.pass_name for step in ROAD if step.stage == "loops"}
-    for module in modules:
-        run_passes(module, [request for request in remaining(module) if request.name in names], report)
-        with report.stage("verify"):
-            verify_module(module, classes=False)
+    run_passes(module, [request for request in remaining(module) if request.name in names], report)
+    with report.stage("verify"):
+        verify_module(module, classes=False)
 
 
 def _keep_entry(module: ModuleOp, entry: str) -> None:

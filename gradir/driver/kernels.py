@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE, ContractionAttr
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.cache import digest
-from gradir.ir.printer import LocPrinter
+
+CHUNK = 4
+"""Kernels that are compiled together: few, so that every processor has work soon; not one by one, which costs loading time."""
+
+_NO_STRUCTURE = frozenset({"sym_name", REASON_ATTRIBUTE})
 
 _BOUND_OPS = frozenset({"memref.get_global", "func.call", "cf.assert"})
 """Ops that tie a kernel to the module that it is in."""
@@ -25,34 +28,56 @@ _BOUND_OPS = frozenset({"memref.get_global", "func.call", "cf.assert"})
 
 @dataclass(frozen=True)
 class Split:
-    """`host` and `kernels` are level-3 modules; `symbols` are the kernels that `host` calls, in the order of its kernel table."""
+    """`host` and `chunks` are level-3 modules; `symbols` are the kernels that `host` calls, in the order of its kernel table.
+
+    Each of the `chunks` defines at most `CHUNK` kernels, those first that take a code generator longest.
+    """
 
     host: ModuleOp
-    kernels: ModuleOp
+    chunks: tuple[ModuleOp, ...]
     symbols: tuple[str, ...]
 
 
-class _StructurePrinter(LocPrinter):
-    """Prints with numbered values: names of values are no part of a kernel's structure."""
+class Structure:
+    """Texts of kernels without names of functions and values, reasons and places: equal texts, equal code.
 
-    def print_ssa_value(self, value: SSAValue) -> str:
-        name = self._ssa_values.get(value)
-        if name is None:
-            name = self._ssa_values[value] = self._get_new_valid_name_id()
-        self.print_string(f"%{name}")
-        return name
+    One per program: attributes that ops share are printed once.
+    """
 
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+        self._alive: list[Attribute] = []
 
-def structure_of(kernel: FuncOp) -> str:
-    """The kernel's text without its name, the reason for its schedule, the names of its values and its locations."""
-    name, reason = kernel.sym_name, kernel.attributes.pop(REASON_ATTRIBUTE, None)
-    kernel.properties["sym_name"] = StringAttr("kernel")
-    stream = StringIO()
-    _StructurePrinter(stream=stream, print_generic_format=True).print_op(kernel)
-    kernel.properties["sym_name"] = name
-    if reason is not None:
-        kernel.attributes[REASON_ATTRIBUTE] = reason
-    return stream.getvalue()
+    def of(self, kernel: FuncOp) -> str:
+        """The text of one kernel."""
+        numbers: dict[SSAValue | Block, int] = {}
+        lines: list[str] = []
+        self._op(kernel, numbers, lines)
+        return "\n".join(lines)
+
+    def _op(self, op: Operation, numbers: dict[SSAValue | Block, int], lines: list[str]) -> None:
+        operands = [numbers.setdefault(value, len(numbers)) for value in op.operands]
+        results = [numbers.setdefault(value, len(numbers)) for value in op.results]
+        followers = [numbers.setdefault(block, len(numbers)) for block in op.successors]
+        named = {**op.attributes, **op.properties}
+        words = [f"{name}={self._text(value)}" for name, value in sorted(named.items()) if name not in _NO_STRUCTURE]
+        types = [self._text(value.type) for value in op.results]
+        lines.append(f"{op.name} {operands} {results} {followers} {words} {types}")
+        for region in op.regions:
+            lines.append("{")
+            for block in region.blocks:
+                arguments = [numbers.setdefault(value, len(numbers)) for value in block.args]
+                lines.append(f"^{numbers.setdefault(block, len(numbers))} {arguments} {[self._text(a.type) for a in block.args]}")
+                for inner in block.ops:
+                    self._op(inner, numbers, lines)
+            lines.append("}")
+
+    def _text(self, attribute: Attribute) -> str:
+        found = self._texts.get(id(attribute))
+        if found is None:
+            found = self._texts[id(attribute)] = str(attribute)
+            self._alive.append(attribute)
+        return found
 
 
 def kernel_functions(module: ModuleOp) -> list[FuncOp]:
@@ -70,12 +95,13 @@ def name_by_structure(module: ModuleOp, environment: str) -> dict[str, FuncOp]:
 
     `environment` is what besides the structure decides the machine code: target and versions.
     """
+    structure = Structure()
     named: dict[str, FuncOp] = {}
     renamed: dict[str, str] = {}
     for kernel in kernel_functions(module):
         if any(op.name in _BOUND_OPS for op in kernel.walk()):
             continue
-        symbol = kernel_symbol(digest(structure_of(kernel), environment))
+        symbol = kernel_symbol(digest(structure.of(kernel), environment))
         renamed[kernel.sym_name.data] = symbol
         if symbol in named:
             kernel.detach()
@@ -90,9 +116,9 @@ def name_by_structure(module: ModuleOp, environment: str) -> dict[str, FuncOp]:
 
 
 def split_kernels(module: ModuleOp, named: dict[str, FuncOp], cached: Sequence[str]) -> Split:
-    """Move the kernels `named` out of `module`, which keeps declarations; those in `cached` are dropped, the others make a module."""
-    block = Block()
+    """Move the kernels `named` out of `module`, which keeps declarations; those in `cached` are dropped, the others make modules."""
     known = frozenset(cached)
+    moved: list[FuncOp] = []
     for symbol, kernel in named.items():
         declared = FuncOp.external(symbol, list(kernel.function_type.inputs.data), list(kernel.function_type.outputs.data))
         cast(Block, kernel.parent_block()).insert_op_before(declared, kernel)
@@ -100,5 +126,11 @@ def split_kernels(module: ModuleOp, named: dict[str, FuncOp], cached: Sequence[s
         if symbol in known:
             kernel.erase()
         else:
-            block.add_op(kernel)
-    return Split(module, ModuleOp(Region(block), attributes=dict(module.attributes)), tuple(named))
+            moved.append(kernel)
+    moved.sort(key=lambda kernel: not isinstance(kernel.attributes[KERNEL_ATTRIBUTE], ContractionAttr))
+    chunks = (moved[first : first + CHUNK] for first in range(0, len(moved), CHUNK))
+    return Split(module, tuple(_module_of(kernels, module) for kernels in chunks), tuple(named))
+
+
+def _module_of(kernels: Sequence[FuncOp], like: ModuleOp) -> ModuleOp:
+    return ModuleOp(list(kernels), attributes=dict(like.attributes))
