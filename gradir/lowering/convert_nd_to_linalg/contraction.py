@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
@@ -13,33 +12,11 @@ from gradir.dialects.types import Shape, element_of, is_unsigned, shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.conversions import convert
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.layouts import Layout, layout_of
 from gradir.lowering.convert_nd_to_linalg.reduction import accumulator_type
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars
-from gradir.lowering.convert_nd_to_linalg.views import View, dim, dims
-
-
-class Layout(NamedTuple):
-    """Order in memory of a result: `order[k]` is the dimension of the value that is dimension k in memory."""
-
-    order: tuple[int, ...]
-
-    def shape(self, shape: Shape) -> Shape:
-        return tuple(shape[d] for d in self.order)
-
-    def view(self, base: SSAValue, element: Attribute) -> View:
-        """The value, read from memory in this order."""
-        return View(base, dims(*self.order), element)
-
-
-def layout_of(value: SSAValue) -> Layout:
-    """The order in which the one user wants the result, when that user is a transpose; else its own."""
-    rank = len(shape_of(value))
-    if value.has_one_use():
-        (use,) = value.uses
-        if isinstance(use.operation, nd.TransposeOp):
-            return Layout(use.operation.numbers("perm"))
-    return Layout(tuple(range(rank)))
+from gradir.lowering.convert_nd_to_linalg.views import View, dim
 
 
 @lowers(nd.DotGeneralOp)

@@ -15,43 +15,48 @@ from gradir import size_algebra
 from gradir.dialects import nd
 from gradir.dialects.nd.shape import padded_shape
 from gradir.dialects.types import Dim, Shape, element_of, is_unsigned, rank_of, shape_of
-from gradir.lowering.convert_nd_to_linalg.contraction import Layout, layout_of, multiply_add
+from gradir.lowering.convert_nd_to_linalg.contraction import multiply_add
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.layouts import Layout, plain, returned_order
 from gradir.lowering.convert_nd_to_linalg.reduction import ALL, ANY, MAX, MIN, PRODUCT, SUM, Fold, accumulator_type, fold_view
 from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.shape import pad_view
 from gradir.lowering.convert_nd_to_linalg.slices import slice_view
-from gradir.lowering.convert_nd_to_linalg.views import Linear, View, constant, dim, dims
+from gradir.lowering.convert_nd_to_linalg.views import Linear, View, constant, dim
 
 FOLDS: dict[str, Fold] = {"sum": SUM, "prod": PRODUCT, "max": MAX, "min": MIN, "and": ALL, "or": ANY}
+
+LONG_ROW = 16
+"""Positions of a result from which on vectors run along them rather than along channels, where that saves transposing."""
 
 
 @lowers(nd.ConvGeneralOp)
 def lower_conv_general(lowering: Lowering, op: nd.ConvGeneralOp) -> View:
     """`result[n, s, o] = sum over k, c of padded[n, s * strides + k * rhs_dilation, c] * rhs[k, c, o]`.
 
-    Loops: (groups g), then the result's dimensions in memory order, then k, c. With one group, g is absent; the group's loop runs
-    over the leading part of the channel that it splits.
+    Loops: the result's dimensions in memory order (o split into group and rest where there are groups), then k and c in the order in
+    which the input lies in memory.
     """
     spatial = rank_of(op.lhs) - 2
     lhs, lhs_shape = _padded_input(lowering, op)
     rhs, rhs_shape = _in_memory(lowering, lowering.view(op.rhs), shape_of(op.rhs))
     shape = shape_of(op.result)
     features, batches = op.number("feature_groups"), op.number("batch_groups")
+    places = [_place(lhs, d) for d in range(1, spatial + 2)]
     groups = max(features, batches)
     if groups == 1:
-        layout = layout_of(op.result)
-        result_forms = [dim(layout.order.index(d)) for d in range(len(shape))]
+        layout = _result_layout(op, lhs)
+        result_forms = list(layout.loops())
         group, memory_shape = constant(0), shape
         outputs = result_forms[-1]
     else:
         # result channel o = (g, o'): memory keeps the two apart, the nest's loops are n, s.., g, o', k.., c
         per_group = cast("int", shape[-1]) // groups
         memory_shape = (*shape[:-1], groups, per_group) if per_group != 1 else shape
-        layout = Layout(tuple(range(len(memory_shape))))
-        result_forms = list(dims(*range(len(memory_shape))))
+        layout = plain(len(memory_shape))
+        result_forms = list(layout.loops())
         group = result_forms[len(shape) - 1]
         outputs = result_forms[-1] if per_group != 1 else constant(0)
         rhs = reshape_view(lowering, rhs, rhs_shape, (*rhs_shape[:-1], groups, per_group))
@@ -60,7 +65,7 @@ def lower_conv_general(lowering: Lowering, op: nd.ConvGeneralOp) -> View:
             lhs = reshape_view(lowering, lhs, lhs_shape, (*lhs_shape[:-1], groups, channels))
         else:
             lhs = reshape_view(lowering, lhs, lhs_shape, (groups, cast("int", lhs_shape[0]) // groups, *lhs_shape[1:]))
-    kernel, channel = _reduction_forms(rhs_shape, spatial, len(memory_shape))
+    kernel, channel = _reduction_forms(rhs_shape, places, len(memory_shape))
     at = [_window(result_forms[1 + d], op.numbers("strides")[d], kernel[d], op.numbers("rhs_dilation")[d]) for d in range(spatial)]
     split = [group] if groups > 1 else []
     lhs_forms = [result_forms[0], *at, *(split if features > 1 else []), channel]
@@ -70,7 +75,30 @@ def lower_conv_general(lowering: Lowering, op: nd.ConvGeneralOp) -> View:
     rhs = rhs.over([*kernel, channel, *split, outputs])
     reductions = sum(1 for form in (*kernel, channel) if form.terms)
     result = multiply_add(lowering, lhs, rhs, element_of(op.result), layout, memory_shape, reductions=reductions)
-    return reshape_view(lowering, result, memory_shape, shape) if groups > 1 else result
+    if groups > 1:
+        result = reshape_view(lowering, result, memory_shape, shape)
+    if isinstance(result.base, SSAValue):
+        lowering.laid_out.add(result.base)
+    return result
+
+
+def _result_layout(op: nd.ConvGeneralOp, lhs: View) -> Layout:
+    """Channels last: a position's channels are one row of the result, whatever the input's order.
+
+    Except where the result leaves the function with its positions side by side, and the input has them so: then neither is transposed.
+    """
+    rank, perm = rank_of(op.result), returned_order(op.result)
+    beside = lhs.index[-1].dim if lhs.index else None
+    if perm is not None and perm[-1] not in (0, rank - 1) and perm[-1] == beside:
+        extent = shape_of(op.result)[perm[-1]]
+        if not isinstance(extent, int) or extent >= LONG_ROW:
+            return Layout(perm)
+    return plain(rank)
+
+
+def _place(view: View, d: int) -> int:
+    """Where the base of a view holds dimension `d` of its value."""
+    return next((k for k, form in enumerate(view.index) if any(e == d for e, _ in form.terms)), -1)
 
 
 def _padded_input(lowering: Lowering, op: nd.ConvGeneralOp) -> tuple[View, Shape]:
@@ -96,13 +124,15 @@ def _in_memory(lowering: Lowering, view: View, shape: Shape) -> tuple[View, Shap
     return lowering.whole(lowering.materialized(view, shape), view.element), shape
 
 
-def _reduction_forms(rhs_shape: Shape, spatial: int, first: int) -> tuple[list[Linear], Linear]:
-    """Loops of the kernel's spatial dimensions and of the channels; none for those of size 1, but one in all, to add over."""
-    forms: list[Linear] = []
-    for n in rhs_shape[: spatial + 1]:
-        forms.append(constant(0) if n == 1 else dim(first + sum(1 for f in forms if f.terms)))
-    channel = forms[-1] if any(f.terms for f in forms) else dim(first)
-    return forms[:-1], channel
+def _reduction_forms(rhs_shape: Shape, places: Sequence[int], first: int) -> tuple[list[Linear], Linear]:
+    """Loops of the kernel's spatial dimensions and of the channels, those of inner dimensions of the input (`places`) innermost.
+
+    None for those of size 1, but one in all, to add over.
+    """
+    long = [d for d, n in enumerate(rhs_shape[: len(places)]) if n != 1] or [len(places) - 1]
+    order = sorted(long, key=lambda d: places[d])
+    forms = [dim(first + order.index(d)) if d in order else constant(0) for d in range(len(places))]
+    return forms[:-1], forms[-1]
 
 
 def _window(position: Linear, stride: int, offset: Linear, dilation: int) -> Linear:

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_unsigned, shape_of
+from gradir.dialects.types import element_of, is_unsigned
 from gradir.dialects.upstream import arith, math
 from gradir.lowering.convert_nd_to_linalg import scalars as body
 from gradir.lowering.convert_nd_to_linalg.conversions import convert
@@ -119,5 +119,4 @@ def lower_convert(lowering: Lowering, op: nd.ConvertOp) -> View:
     def one(s: Scalars, x: SSAValue) -> SSAValue:
         return convert(s, x, view.element, target)
 
-    value = lowering.nests.elementwise([view], target, shape_of(op.result), one, compute=False)
-    return lowering.whole(value, target)
+    return lowering.elementwise(op, [view], one, compute=False)

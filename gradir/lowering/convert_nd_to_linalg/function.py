@@ -20,6 +20,7 @@ from gradir.ir.builder import Builder
 from gradir.ir.passes import error_at
 from gradir.ir.structure import single_block
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number, number_of
+from gradir.lowering.convert_nd_to_linalg.layouts import Layout, followed_layout
 from gradir.lowering.convert_nd_to_linalg.nests import INDEX, Nests
 from gradir.lowering.convert_nd_to_linalg.reassociation import reshape_in_memory
 from gradir.lowering.convert_nd_to_linalg.rules import RULES
@@ -41,6 +42,8 @@ class Lowering:
         self.builder = Builder(self.entry, function.location)
         self.nests = Nests(self.builder, self.size_of, self.index)
         self.values: dict[SSAValue, View | SSAValue] = {}
+        self.laid_out: set[SSAValue] = set()
+        """Results in an order of memory that was chosen for them: what is computed from them follows."""
         self.sizes: dict[str, SSAValue] = {}
         self.limits = limits_of(function)
         self._indices: dict[int, SSAValue] = {}
@@ -98,10 +101,21 @@ class Lowering:
     def elementwise(
         self, op: Operation, inputs: Sequence[View], body: Callable[..., SSAValue], *, compute: bool = True, unsigned: bool = False
     ) -> View:
-        """One nest over the result of `op`."""
+        """One nest over the result of `op`, in the memory order of its operands."""
         result = op.results[0]
-        element = element_of(result)
-        return self.whole(self.nests.elementwise(inputs, element, shape_of(result), body, compute=compute, unsigned=unsigned), element)
+        element, shape = element_of(result), shape_of(result)
+        layout = followed_layout(inputs, shape, self.laid_out)
+        if not layout.is_plain:
+            loops, shape = layout.loops(), layout.shape(shape)
+            inputs = [view.over(loops) for view in inputs]
+        return self.laid(self.nests.elementwise(inputs, element, shape, body, compute=compute, unsigned=unsigned), layout, element)
+
+    def laid(self, value: SSAValue, layout: Layout, element: Attribute) -> View:
+        """The value that was computed in memory order `layout`; `element` is its level-1 element type."""
+        if layout.is_plain:
+            return self.whole(value, element)
+        self.laid_out.add(value)
+        return layout.view(value, element)
 
     # -- constants and sizes --
 

@@ -13,6 +13,7 @@ from gradir.dialects.types import element_of, is_unsigned, shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.elements import compute_type, greatest, least
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.layouts import followed_layout
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, compare
 from gradir.lowering.convert_nd_to_linalg.views import IOTA, View, dim, dims
@@ -92,13 +93,14 @@ def fold_view(lowering: Lowering, view: View, shape: tuple[int | str | None, ...
         view = lowering.whole(lowering.materialized(view, shape), element)
     kept = [d for d in range(rank) if d not in reduced]
     into = accumulator_type(element)
+    order = followed_layout([view], shape, lowering.laid_out).order  # the loops follow memory
     return lowering.nests.nest(
-        [view],
+        [view.over([dim(order.index(d)) for d in range(rank)])],
         into,
         tuple(shape[d] for d in kept),
         lambda s, xs, accumulator: how.join(s, xs[0], accumulator),
-        kinds="".join("r" if d in reduced else "p" for d in range(rank)),
-        out=kept,
+        kinds="".join("r" if d in reduced else "p" for d in order),
+        out=[order.index(d) for d in kept],
         init=how.start(into, unsigned),
         unsigned=unsigned,
     )

@@ -60,6 +60,7 @@ class ScalarLowering(Lowering):
         self.builder = builder
         self.nests = ScalarNests(builder)
         self.values: dict[SSAValue, View | SSAValue] = {}
+        self.laid_out: set[SSAValue] = set()
         self.sizes: dict[str, SSAValue] = {}
 
     def whole(self, value: SSAValue, element: Attribute) -> View:
