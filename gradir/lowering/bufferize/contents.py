@@ -230,7 +230,8 @@ class Contents:
 
     def _cast(self, op: tensor.CastOp) -> None:
         view = self.views[op.source]
-        self.views[op.dest] = View(view.content, "part", view.origin, view.part)
+        same = op.dest.type == op.source.type  # a part of a barrier: the value itself
+        self.views[op.dest] = view if same else View(view.content, "part", view.origin, view.part)
         view.content.mentions.append(op)
 
     def _extract_slice(self, op: tensor.ExtractSliceOp) -> None:

@@ -2,7 +2,8 @@
 
 Order matters for speed, not for correctness. Updates first: one that fails copies a whole tensor whenever it runs. Then control flow
 and outputs, outermost first, so that a buffer of a whole loop is not lost to a detail inside. Then sources of inserts are forwarded,
-which spares the copy of a slice. Last, inner loops first, what loops still carry by address gets its place.
+which spares the copy of a slice. Then, inner loops first, what loops still carry by address gets its place. Results of kernels take the
+memory of operands that die there before that, as far as neither is inserted anywhere, and after it.
 """
 
 from __future__ import annotations
@@ -34,11 +35,15 @@ class Plan:
             self._updates(op)
         for op in contents.timeline.start:
             self._joins(op)
+        for op in contents.timeline.start:
+            self._reuse(op, early=True)
         forwarding = Forwarding(self.ownership)
         for insert in inserts:
             forwarding.forward(insert)
         for loop in reversed(self.loops.carried):
             self.loops.leave(loop)
+        for op in contents.timeline.start:
+            self._reuse(op, early=False)
 
     def slice_of(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> Slice | None:
         """The box of `op` in the coordinates of the memory that it looks into, if that is known."""
@@ -71,6 +76,29 @@ class Plan:
         elif isinstance(op, func.ReturnOp):
             for value, output in zip(op.operands, self.contents.outputs):
                 self._offer(output, value)
+
+    def _reuse(self, op: Operation, *, early: bool) -> None:
+        """A kernel writes a result over an operand that nobody reads after it, where the order of its reads and writes allows that."""
+        if not isinstance(op, func.CallOp):
+            return
+        facts = self.contents.kernels[op.callee.root_reference.data]
+        for operand, result in sorted(facts.in_place):
+            source, content = self.contents.whole(op.operands[operand]), self.contents.content(op.results[result])
+            if source is None or not (self._is_free(source, early) and self._is_free(content, early)):
+                continue
+            earlier, later = self.ownership.buffer(source), self.ownership.buffer(content)
+            members = [*earlier.members, *later.members]  # the first states the sizes: it comes first in the program
+            if earlier is not later and self.ownership.share(content, source):
+                self.ownership.buffer(content).members = members
+
+    def _is_free(self, content: Content, early: bool) -> bool:
+        """May the buffer of `content` take in more? Early, what may become a slice of another buffer is left to `forwarding`."""
+        if not content.owned:
+            return False
+        buffer = self.ownership.buffer(content)
+        if early and any(isinstance(r.op, tensor.InsertSliceOp) and not r.through for c in buffer.members for r in c.reads):
+            return False
+        return not buffer.parts and (buffer.storage is None or isinstance(buffer.storage, int))
 
     def _update(self, destination: SSAValue, result: SSAValue) -> None:
         """Change `destination` in place if it is not needed any more."""

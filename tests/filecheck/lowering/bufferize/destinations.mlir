@@ -1,27 +1,32 @@
 // RUN: gradir-opt %s -p bufferize --split-input-file | filecheck %s
 // RUN: gradir-opt %s -p bufferize,plan-memory --split-input-file | filecheck %s --check-prefix=PLAN
 
-// The last kernel writes the output, the one before an arena buffer; the kernel's own temporary is written once.
+// The last kernel writes the output, the one before an arena buffer; the kernel's own temporary is written once. Between them `@exp2`
+// writes over its operand, which nobody reads any more: its operands may overlap, and say so.
 // CHECK-LABEL: func.func private @exp2(
-// CHECK-SAME:    %a: memref<4xf32> {gradir.access = "read"}, %d: memref<4xf32> {gradir.access = "write"})
+// CHECK-SAME:    %a: memref<4xf32> {gradir.access = "read", gradir.alias = [1 : i64]}, %d: memref<4xf32> {gradir.access = "write", gradir.alias = [0 : i64]})
 // CHECK:         %[[T:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
 // CHECK-NEXT:    linalg.generic {{.*}} ins(%a : memref<4xf32>) outs(%[[T]] : memref<4xf32>)
 // CHECK:         linalg.generic {{.*}} ins(%[[T]] : memref<4xf32>) outs(%d : memref<4xf32>)
 // CHECK:         memref.dealloc %[[T]]
 // CHECK-NEXT:    func.return
+// CHECK-LABEL: func.func private @rev(
+// CHECK-SAME:    %a: memref<4xf32> {gradir.access = "read"}, %d: memref<4xf32> {gradir.access = "write"})
 // CHECK-LABEL: func.func @f(%x: memref<4xf32>, %{{.*}}: memref<4xf32>) attributes {gradir.inputs = 1 : i64, gradir.results = 1 : i64}
-// CHECK:         %y = memref.alloc()
-// CHECK-NEXT:    func.call @exp2(%x, %y)
-// CHECK-NEXT:    func.call @exp2(%y, %z)
-// CHECK-NEXT:    memref.dealloc %y
+// CHECK:         %[[Y:.*]] = memref.alloc()
+// CHECK-NEXT:    func.call @exp2(%x, %[[Y]])
+// CHECK-NEXT:    func.call @exp2(%[[Y]], %[[Y]])
+// CHECK-NEXT:    func.call @rev(%[[Y]], %w)
+// CHECK-NEXT:    memref.dealloc %[[Y]]
 // CHECK-NEXT:    func.return
 
-// PLAN-LABEL: func.func @f(%x: memref<4xf32>, %z: memref<4xf32>, %arena: memref<64xi8>)
+// PLAN-LABEL: func.func @f(%x: memref<4xf32>, %w: memref<4xf32>, %arena: memref<64xi8>)
 // PLAN-SAME:    gradir.arena = 64 : i64
 // PLAN-NEXT:    %[[O:.*]] = arith.constant 0 : index
-// PLAN-NEXT:    %y = memref.view %arena[%[[O]]][] : memref<64xi8> to memref<4xf32>
-// PLAN-NEXT:    func.call @exp2(%x, %y)
-// PLAN-NEXT:    func.call @exp2(%y, %z)
+// PLAN-NEXT:    %[[Y:.*]] = memref.view %arena[%[[O]]][] : memref<64xi8> to memref<4xf32>
+// PLAN-NEXT:    func.call @exp2(%x, %[[Y]])
+// PLAN-NEXT:    func.call @exp2(%[[Y]], %[[Y]])
+// PLAN-NEXT:    func.call @rev(%[[Y]], %w)
 // PLAN-NEXT:    func.return
 #i = affine_map<(i) -> (i)>
 func.func private @exp2(%a: tensor<4xf32>, %d: tensor<4xf32>) -> tensor<4xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
@@ -38,12 +43,21 @@ func.func private @exp2(%a: tensor<4xf32>, %d: tensor<4xf32>) -> tensor<4xf32> a
   } -> tensor<4xf32>
   return %r : tensor<4xf32>
 }
+func.func private @rev(%a: tensor<4xf32>, %d: tensor<4xf32>) -> tensor<4xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (3 - i)>, #i], iterator_types = ["parallel"]} ins(%a : tensor<4xf32>) outs(%d : tensor<4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    linalg.yield %p : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %e0 = tensor.empty() : tensor<4xf32>
   %y = call @exp2(%x, %e0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %e1 = tensor.empty() : tensor<4xf32>
   %z = call @exp2(%y, %e1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  return %z : tensor<4xf32>
+  %e2 = tensor.empty() : tensor<4xf32>
+  %w = call @rev(%z, %e2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %w : tensor<4xf32>
 }
 
 // -----
