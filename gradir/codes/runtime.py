@@ -162,4 +162,17 @@ RUNTIME: dict[str, Code] = {
         cause="a missing type or value, a number outside the type's range, or a shell that removed the brackets.",
         next_step="write SHAPExTYPE=VALUE (`2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `8xi32=iota`) or @FILE.npy, in quotes.",
     ),
+    "RT060": runtime(
+        "measuring needs arguments",
+        meaning="`explain` and the tuner run the program. Without arguments they make random ones, of the sizes that the function "
+        "declares; this one has a size that only a call knows.",
+        cause="`dynamic=` sizes, or `?` in a type, and no arguments.",
+        next_step="give arguments: `compiled.explain(*arguments)`, `--input` of the tools; what is measured is these sizes.",
+    ),
+    "RT061": runtime(
+        "the roofline cannot be plotted",
+        meaning="The plot needs matplotlib, and an explanation whose program was run.",
+        cause="matplotlib is not installed, or the explanation comes from `describe`, which runs nothing.",
+        next_step="`pip install gradir[demo]`; explain with arguments.",
+    ),
 }

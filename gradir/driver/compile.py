@@ -7,7 +7,7 @@ the passes still lower the next kernels, worker processes make the objects of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
@@ -94,7 +94,34 @@ def memory_report(module: ModuleOp, *, target: str = "host", threads: int | None
     return report.memory
 
 
+def compile_watched(
+    module: ModuleOp,
+    hooks: Hooks,
+    *,
+    target: str = "host",
+    threads: int | None = None,
+    optimize: int = 2,
+    cache: bool | str | PathLike[str] | Cache = True,
+    entry: str | None = None,
+    report: CompileReport | None = None,
+) -> Module:
+    """`compile_module` with `hooks` on the way: kernels are found in the cache, the program is compiled anew and not kept."""
+    report = report if report is not None else CompileReport()
+    with collector_paused():
+        op = read(module.clone(), report)
+        return Module(*_build(op, _Options(target, threads, optimize, hooks), entry, {}, open_cache(cache), report))
+
+
 OPTIMIZE = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Who looks at a program on its way, or changes it: `outlined` when kernels are functions that have no schedules yet (level 2),
+    `planned` when buffers have their places (level 3)."""
+
+    outlined: Callable[[ModuleOp], None] | None = None
+    planned: Callable[[ModuleOp], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +131,7 @@ class _Options:
     target: str
     threads: int | None
     optimize: int
+    hooks: Hooks = Hooks()
 
 
 def _build(
@@ -126,6 +154,8 @@ def _build(
         raise _not_a_cpu(str(machine))
     with compiling_objects(machine, helped=report.kernels >= WORTH_A_WORKER and not report.keep_ir) as compiling:
         _road(module, options, report, stages=("buffers",))
+        if options.hooks.planned is not None:
+            options.hooks.planned(module)
         if report.keep_ir or (store is None and report.kernels < WORTH_A_WORKER):
             objects, kernels, host = _one_object(module, machine, report)
         else:
@@ -221,7 +251,14 @@ def _road(module: ModuleOp, options: _Options, report: CompileReport, stages: Se
 
     requests = remaining(module, target, optimize=options.optimize)
     wanted_requests = [request for request in requests if request.name in wanted]
-    run_passes(module, map(reporting, wanted_requests) if report.keep_ir else wanted_requests, report, after)
+    if report.keep_ir:
+        wanted_requests = list(map(reporting, wanted_requests))
+    names = [request.name for request in wanted_requests]
+    at = names.index("schedule-kernels") if "schedule-kernels" in names else 0
+    run_passes(module, wanted_requests[:at], report, after)
+    if options.hooks.outlined is not None and "schedule-kernels" in names:
+        options.hooks.outlined(module)
+    run_passes(module, wanted_requests[at:], report, after)
 
 
 def _loops(module: ModuleOp, report: CompileReport) -> None:

@@ -17,20 +17,27 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.runtime.caller import caller_location
+from gradir.runtime.manifest import LibrarySpec
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Writer = Callable[..., None]
 """`writer(config, outputs, *inputs)`"""
 
 
+Native = Callable[[LibrarySpec], tuple[int, int, object]]
+"""Of a row that is the runtime's own: for each place that calls it the address of an `i32 (context, data, buffers)`, its data, and what
+keeps these alive."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """How one name is computed: by `writer`, or by the C function at `address`, which `keep` keeps alive."""
+    """How one name is computed: by `writer`, by the C function at `address`, which `keep` keeps alive, or as `native` says."""
 
     name: str
     writer: Writer | None = None
     address: int = 0
     keep: object = field(default=None, compare=False)
+    native: Native | None = None
 
 
 ROWS: dict[str, Row] = {}
@@ -39,6 +46,7 @@ FAMILIES: dict[str, str] = {
     "lapack": "gradir.runtime.library.lapack",
     "fft": "gradir.runtime.library.fourier",
     "print": "gradir.runtime.library.console",
+    "profile": "gradir.runtime.profile",
 }
 """First word of a name -> the module whose import adds the rows."""
 
@@ -51,7 +59,7 @@ def register(name: str, function: Any, *, into: bool = False) -> Row:
     anything else.
     """
     if isinstance(function, Row):
-        row = Row(name, function.writer, function.address, function.keep)
+        row = Row(name, function.writer, function.address, function.keep, function.native)
     elif (address := c_address(function)) is not None:
         row = Row(name, None, address, function)
     elif callable(function):

@@ -47,10 +47,17 @@ class LibraryTable:
         for spec in specs:
             row = resolve(spec.name)
             self._keep.append(row)
-            words += self._c_row(spec, row) if row.writer is None else [self._python_row(spec, row), 0]
+            words += self._row(spec, row)
         self._words = (ctypes.c_void_p * max(1, len(words)))(*words)
         self.callback = native().address("gradir.callback") if specs else 0
         self.user = ctypes.addressof(self._words) if specs else 0
+
+    def _row(self, spec: LibrarySpec, row: Row) -> list[int | None]:
+        if row.native is not None:
+            function, data, keep = row.native(spec)
+            self._keep.append(keep)
+            return [function, data]
+        return self._c_row(spec, row) if row.writer is None else [self._python_row(spec, row), 0]
 
     def _c_row(self, spec: LibrarySpec, row: Row) -> list[int | None]:
         config = json.dumps(spec.config, sort_keys=True).encode()
