@@ -1,151 +1,82 @@
-"""`python -m bench [--threads N] [--systems a,b] [--workloads gemm*,mlp*] [--out FILE.md]`: the table, as ratios in one run.
+"""`python -m bench [--threads N] [--systems a,b] [--workloads gemm*,mlp*] [--json FILE] [--out FILE.md]`: the table, as ratios in one run.
 
-Every system runs in its own process; for each workload they take turns in short bursts, round after round, so that a noisy
-neighbour hits all alike. A cell is the 10th percentile of a call; in brackets, relative to gradir (above 1: gradir is faster).
+Every system runs in its own process; for each workload they take turns in short bursts (`bench.measure`). A cell is the median of a call
+(CPU time on one thread, wall time on several); in brackets, relative to gradir (above 1: gradir is faster). First calls count only without
+`--caches`, which lets systems use what earlier runs left on disk. `--json` merges what was measured into a file (`bench.results`).
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import json
-import os
-import subprocess
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench import results as res
+from bench.measure import BURST, ROUNDS, Field, machine
 from bench.systems import SYSTEMS
-from bench.systems.numpy_system import NumpySystem
-from bench.workloads import WORKLOADS, Workload
+from bench.workloads import COMPARED, WORKLOADS
 
-ROOT = Path(__file__).resolve().parent.parent
-PEERS = ROOT / "build" / "peers"
-ROUNDS, BURST = 5, 0.15
+DATA = Path(__file__).resolve().parent.parent / "build" / "bench" / "results"
 
 
-@dataclass
-class Peer:
-    """A worker process."""
-
-    name: str
-    process: subprocess.Popen[str]
-    version: str
-
-    @classmethod
-    def start(cls, name: str, threads: int) -> Peer | None:
-        """None when the system is not installed."""
-        python = PEERS / name.removesuffix("_compile") / "bin" / "python"
-        limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"), str(threads))
-        env = {
-            **os.environ,
-            **limits,
-            "PYTHONPATH": str(ROOT),
-            "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}",
-        }
-        command = [str(python) if python.exists() else sys.executable, "-m", "bench.worker", name, str(threads)]
-        if threads == 1 and name == "jax" and hasattr(os, "sched_getaffinity"):
-            command = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command]
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env, cwd=ROOT
-        )
-        peer = cls(name, process, "")
-        hello = peer.answer()
-        if "version" not in hello:
-            return None
-        peer.version = hello["version"]
-        return peer
-
-    def ask(self, **order: Any) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(json.dumps(order) + "\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            return {"error": "the process ended"}
-        return self.answer()
-
-    def answer(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else {"error": "the process ended"}
+def selected(patterns: str) -> list[str]:
+    """Workloads by shell patterns, separated by commas; `27` stands for those of the comparison."""
+    wanted = [p for pattern in patterns.split(",") for p in (COMPARED if pattern == "27" else (pattern,))]
+    return [name for name in WORKLOADS if any(fnmatch.fnmatch(name, p) for p in wanted)]
 
 
-@dataclass
-class Row:
-    """What one workload showed, per system."""
-
-    workload: Workload
-    times: dict[str, list[float]] = field(default_factory=dict)
-    first: dict[str, float] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-
-    def p10(self, name: str) -> float | None:
-        return float(np.percentile(self.times[name], 10)) if self.times.get(name) else None
-
-
-def measure(w: Workload, peers: list[Peer], expected: list[np.ndarray] | None) -> Row:
-    """All systems on one workload, in turns; results are checked against f64 where numpy can give them, else against each other."""
-    row = Row(w)
-    ready: list[Peer] = []
-    for peer in peers:
-        got = peer.ask(do="load", workload=w.name)
-        if "error" in got:
-            row.errors[peer.name] = got["error"]
-            continue
-        outputs = [np.load(got["outputs"])[k] for k in np.load(got["outputs"]).files]
-        expected = expected if expected is not None else outputs
-        worst = max((relative(a, b) for a, b in zip(outputs, expected)), default=0.0)
-        if len(outputs) != len(expected) or not worst <= w.tolerance:
-            row.errors[peer.name] = f"wrong: error {worst:.1e}"
-            continue
-        row.first[peer.name] = got["first"]
-        ready.append(peer)
-    for _ in range(ROUNDS):
-        for peer in ready:
-            got = peer.ask(do="burst", seconds=BURST)
-            row.times.setdefault(peer.name, []).extend(got.get("times", []))
-    return row
-
-
-def relative(a: np.ndarray, b: np.ndarray) -> float:
-    if a.shape != b.shape:
-        return float("inf")
-    return float(np.max(np.abs(a.astype(np.float64) - b), initial=0.0) / max(float(np.max(np.abs(b), initial=0.0)), 1e-30))
-
-
-def seconds(t: float | None) -> str:
-    if t is None:
-        return ""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if t >= scale:
-            return f"{t / scale:.3g} {unit}"
-    return f"{t * 1e9:.0f} ns"
-
-
-def cell(row: Row, name: str) -> str:
-    mine, theirs = row.p10("gradir"), row.p10(name)
+def cell_text(results: res.Results, workload: str, system: str) -> str:
+    mine, theirs = (res.seconds_of(results, workload, name) for name in (res.OURS, system))
     if theirs is None:
-        return f"({row.errors.get(name, 'n/a')[:28]})"
-    return seconds(theirs) + (f" [{theirs / mine:.2f}]" if mine and name != "gradir" else "")
+        cell = results["workloads"][workload]["cells"].get(system, {})
+        return f"({(cell.get('failed') or cell.get('missing') or 'not run')[:60]})"
+    return res.seconds_text(theirs) + (f" [{theirs / mine:.2f}]" if mine and system != res.OURS else "")
 
 
-def work(row: Row) -> str:
-    t = row.p10("gradir")
-    if not t:
+def work_text(results: res.Results, workload: str) -> str:
+    """What gradir does per second."""
+    w, t = WORKLOADS[workload], res.seconds_of(results, workload, res.OURS)
+    if not t or not (w.flops or w.bytes):
         return ""
-    return (
-        f"{row.workload.flops / t / 1e9:.1f} GF/s"
-        if row.workload.flops
-        else f"{row.workload.bytes / t / 1e9:.1f} GB/s"
-        if row.workload.bytes
-        else ""
-    )
+    return f"{w.flops / t / 1e9:.1f} GF/s" if w.flops else f"{w.bytes / t / 1e9:.1f} GB/s"
+
+
+def ratio_text(results: res.Results, workload: str) -> str:
+    """`0.93 of ort`."""
+    found, best = res.ratio(results, workload), res.best_peer(results, workload)
+    return f"{found:.2f} of {best[0]}" if found and best else ""
+
+
+def title(results: res.Results) -> str:
+    kind = "CPU time, pinned to one processor" if results["threads"] == 1 else "wall time"
+    return f"median of a call ({kind}), {results['threads']} thread(s); in brackets relative to gradir"
+
+
+def markdown(results: res.Results) -> str:
+    """The table and the first calls as a page."""
+    names = [n for n in SYSTEMS if n in results["systems"]]
+    rows = [name for name in WORKLOADS if name in results["workloads"]]
+    head = [f"{n} {results['systems'][n]}" for n in names]
+    out = [
+        "# Benchmark",
+        "",
+        f"{title(results).capitalize()}.",
+        "",
+        f"| workload | {' | '.join(head)} | gradir does | gradir to the best peer |",
+    ]
+    out.append("|" + "---|" * (len(names) + 3))
+    for name in rows:
+        cells = " | ".join(cell_text(results, name, n) for n in names)
+        out.append(f"| {name} | {cells} | {work_text(results, name)} | {ratio_text(results, name)} |")
+    out += ["", "First call (trace, compile, run), caches off:", "", f"| workload | {' | '.join(names)} |", "|" + "---|" * (len(names) + 1)]
+    for name in rows:
+        row = results["workloads"][name]
+        first = [res.seconds_text(row["cells"].get(n, {}).get("first")) if not row.get("caches") else "" for n in names]
+        out.append(f"| {name} | {' | '.join(first)} |")
+    return "\n".join(out) + "\n"
 
 
 def main() -> None:
@@ -153,53 +84,40 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--workloads", default="*")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--burst", type=float, default=BURST, help="seconds")
+    parser.add_argument("--caches", action="store_true")
+    parser.add_argument("--memory", action="store_true", help="planned bytes of training steps too (JAX compiles them again for that)")
+    parser.add_argument("--json", type=Path)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    console = Console(width=180)
-    peers = [p for name in options.systems.split(",") if (p := Peer.start(name, options.threads)) is not None]
-    names = [p.name for p in peers]
-    load = os.getloadavg()[0]
-    rows: list[Row] = []
-    for w in WORKLOADS.values():
-        if not any(fnmatch.fnmatch(w.name, pattern) for pattern in options.workloads.split(",")):
-            continue
-        expected = None
-        if w.kind == "forward":
-            reference = NumpySystem(1).prepare(w, np.float64)
-            reference.call()
-            expected = reference.outputs()
-        rows.append(measure(w, peers, expected))
-        console.print(f"{w.name:22}", *(f"{n}: {cell(rows[-1], n)}" for n in names), work(rows[-1]), sep="  ")
-    title = f"time per call (10th percentile), {options.threads} thread(s), load {load:.1f} at start; in brackets relative to gradir"
-    table = Table("workload", *(f"{p.name} {p.version}" for p in peers), "gradir does", title=title)
-    for row in rows:
-        table.add_row(row.workload.name, *(cell(row, n) for n in names), work(row))
+    console = Console(width=220)
+    field = Field(options.systems.split(","), options.threads, caches=options.caches)
+    found = res.empty(options.threads, machine())
+    found["systems"] = field.versions()
+    names = list(found["systems"])
+    wanted = selected(options.workloads)
+    field.prepare(wanted)
+    for name in wanted:
+        found["workloads"][name] = field.measure(name, rounds=options.rounds, burst=options.burst, memory=options.memory)
+        cells = (f"{n}: {cell_text(found, name, n)}" for n in names)
+        console.print(f"{name:22}", *cells, work_text(found, name), ratio_text(found, name), sep="  ", highlight=False)
+        if options.json:  # after every row: what is measured is kept, whatever happens next
+            old = res.read(options.json) if options.json.exists() else res.empty(options.threads, machine())
+            res.write(options.json, res.merged(old, found))
+    field.end()
+    table = Table("workload", *(f"{n} {found['systems'][n]}" for n in names), "gradir does", "to the best peer", title=title(found))
+    for name in wanted:
+        table.add_row(name, *(cell_text(found, name, n) for n in names), work_text(found, name), ratio_text(found, name))
     console.print(table)
+    ratios = [r for name in COMPARED if (r := res.ratio(found, name)) is not None]
+    if ratios:
+        console.print(
+            f"geometric mean of the ratios to the best peer over {len(ratios)} of the 27 workloads: {res.geometric_mean(ratios):.3f}"
+        )
     if options.out:
-        options.out.write_text(markdown(title, peers, rows), encoding="utf-8")
-
-
-def markdown(title: str, peers: list[Peer], rows: list[Row]) -> str:
-    """The table and the first calls as a page."""
-    names = [p.name for p in peers]
-    out = [
-        "# Benchmark",
-        "",
-        title.capitalize() + ".",
-        "",
-        "| workload | " + " | ".join(f"{p.name} {p.version}" for p in peers) + " | gradir does |",
-    ]
-    out.append("|" + "---|" * (len(names) + 2))
-    out += ["| " + " | ".join([r.workload.name, *(cell(r, n) for n in names), work(r)]) + " |" for r in rows]
-    out += [
-        "",
-        "First call (trace, compile, run), caches off:",
-        "",
-        "| workload | " + " | ".join(names) + " |",
-        "|" + "---|" * (len(names) + 1),
-    ]
-    out += ["| " + " | ".join([r.workload.name, *(seconds(r.first.get(n)) for n in names)]) + " |" for r in rows]
-    return "\n".join(out) + "\n"
+        whole = res.read(options.json) if options.json else found
+        options.out.write_text(markdown(whole), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 
 PEERS = Path(__file__).resolve().parent.parent / "build" / "peers"
-PACKAGES = {"jax": ["jax", "jaxlib", "numpy"], "torch": ["torch==2.13.0", "numpy"]}
+PACKAGES = {
+    "jax": ["jax", "jaxlib", "numpy"],
+    "torch": ["torch==2.14.1", "numpy", "ml_dtypes", "onnx", "onnxscript"],
+    "iree": ["iree-base-compiler", "iree-base-runtime", "numpy", "ml_dtypes"],
+    "ort": ["onnxruntime", "numpy", "ml_dtypes"],
+    "numba": ["numba", "scipy", "numpy", "ml_dtypes"],
+}
+"""JAX writes what IREE compiles, PyTorch (with onnx) what ONNX Runtime runs: without them those two have no workloads."""
 
 
 def install(names: list[str]) -> None:

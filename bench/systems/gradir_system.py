@@ -8,14 +8,25 @@ import numpy as np
 
 import gradir as gd
 from bench.systems import Cell, as_tuple
+from bench.systems.ops import Composites
 from bench.workloads import Workload
 
 
-class GradirOps:
+class GradirOps(Composites):
     """The ops of the workloads as traced functions."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(gd, name)
+
+    def matmul_i8(self, a: Any, b: Any) -> Any:
+        return gd.matmul(a, b, np.int32)
+
+    def cumsum(self, x: Any) -> Any:
+        return gd.cumsum(x, -1)
+
+    def depthwise(self, x: Any, w: Any) -> Any:
+        out = gd.conv(gd.transpose(x, (0, 2, 3, 1)), gd.transpose(w, (2, 3, 1, 0)), 1, [(1, 1), (1, 1)], groups=x.shape[1])
+        return gd.transpose(out, (0, 3, 1, 2))
 
     def both(self, a: Any, b: Any) -> Any:
         return gd.logical_and(a, b)
@@ -58,16 +69,32 @@ class GradirOps:
 
 
 class GradirSystem:
-    """Compiles with caches off, so that the first call shows the compile time."""
+    """Compiles without the disk cache, so that the first call shows the compile time, unless `cache` is a directory."""
 
-    def __init__(self, threads: int) -> None:
-        self.ops, self.threads = GradirOps(), threads
+    def __init__(self, threads: int, cache: bool | str = False) -> None:
+        self.ops, self.threads, self.cache = GradirOps(), threads, cache
         gd.preload()
 
     def version(self) -> str:
         return gd.__version__
 
-    def prepare(self, w: Workload) -> Cell:
+    def prepare(self, w: Workload, dtype: Any = np.float32) -> Cell:
+        jitted = gd.jit(self.function(w), threads=self.threads, cache=self.cache)
+        inputs = [x.astype(dtype) if x.dtype == np.float32 else x for x in w.inputs()]
+        box: dict[str, Any] = {}
+
+        def call() -> None:
+            box["out"] = jitted(*inputs)
+
+        def memory() -> dict[str, int]:
+            (program,) = jitted.programs
+            planned = program.module[program.name].planned_bytes(*inputs)
+            return {"temporary": planned, "output": sum(x.nbytes for x in box["out"])}
+
+        return Cell(call, lambda: [np.asarray(x) for x in box["out"]], memory=memory)
+
+    def function(self, w: Workload) -> Any:
+        """The workload as one function of flat arguments, derivatives and update included."""
         n, ops = w.params, self.ops
 
         def function(*inputs: Any) -> Any:
@@ -77,11 +104,4 @@ class GradirSystem:
             return (loss, *(p - w.rate * g for p, g in zip(inputs[:n], gradients))) if w.kind == "train" else (loss, *gradients)
 
         function.__name__ = w.name
-        jitted = gd.jit(function, threads=self.threads, cache=False)
-        inputs = w.inputs()
-        box: dict[str, Any] = {}
-
-        def call() -> None:
-            box["out"] = jitted(*inputs)
-
-        return Cell(call, lambda: [np.asarray(x) for x in box["out"]])
+        return function

@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.systems import Cell, as_tuple
 from bench.systems.numpy_system import NumpyOps
+from bench.systems.ops import Composites
 from bench.workloads import Workload
 
 
@@ -57,6 +58,25 @@ class JaxOps(NumpyOps):
     def max_pool_nhwc(self, x: Any) -> Any:
         return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
+    def depthwise(self, x: Any, w: Any) -> Any:
+        layout = ("NCHW", "OIHW", "NCHW")
+        return jax.lax.conv_general_dilated(x, w, (1, 1), ((1, 1), (1, 1)), dimension_numbers=layout, feature_group_count=x.shape[1])
+
+    def matmul_i8(self, a: Any, b: Any) -> Any:
+        return jax.lax.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=jnp.int32)
+
+    def matmul_bf16(self, a: Any, b: Any) -> Any:
+        return a @ b
+
+    def top_k(self, x: Any, k: int) -> Any:
+        return jax.lax.top_k(x, k)
+
+    def cumsum(self, x: Any) -> Any:
+        return jnp.cumsum(x, -1)
+
+    recurrence = Composites.recurrence
+    mandelbrot = Composites.mandelbrot
+
     def cross_entropy(self, z: Any, labels: Any) -> Any:
         return -jnp.take_along_axis(jax.nn.log_softmax(z), labels[:, None], 1).mean()
 
@@ -79,21 +99,35 @@ class JaxSystem:
     def version(self) -> str:
         return jax.__version__
 
-    def prepare(self, w: Workload) -> Cell:
-        n, ops = w.params, self.ops
-
-        def function(*inputs: Any) -> Any:
-            if w.kind in ("forward", "step"):
-                return as_tuple(w.fn(ops, *inputs))
-            loss, gradients = jax.value_and_grad(lambda p: w.fn(ops, *p, *inputs[n:]))(inputs[:n])
-            return (loss, *(p - w.rate * g for p, g in zip(inputs[:n], gradients))) if w.kind == "train" else (loss, *gradients)
-
-        jitted = jax.jit(function)
-        inputs = [jnp.asarray(x) for x in w.inputs()]
+    def prepare(self, w: Workload, dtype: Any = np.float32) -> Cell:
+        if dtype == np.float64:
+            jax.config.update("jax_enable_x64", True)
+        jitted = jax.jit(self.function(w))
+        inputs = [jnp.asarray(x.astype(dtype) if x.dtype == np.float32 else x) for x in w.inputs()]
         jax.block_until_ready(inputs)
         box: dict[str, Any] = {}
 
         def call() -> None:
             box["out"] = jax.block_until_ready(jitted(*inputs))
 
-        return Cell(call, lambda: [np.asarray(x) for x in box["out"]])
+        def memory() -> dict[str, int]:
+            found = jitted.lower(*inputs).compile().memory_analysis()
+            return {"temporary": found.temp_size_in_bytes, "output": found.output_size_in_bytes}
+
+        note = "forward mode" if w.name == "newton_grad" else ""
+        return Cell(call, lambda: [np.asarray(x) for x in box["out"]], note, memory, jitted.clear_cache)
+
+    def function(self, w: Workload) -> Any:
+        """The workload as one function; `newton_grad` in forward mode, because reverse mode of a while loop is refused."""
+        n, ops = w.params, self.ops
+
+        def function(*inputs: Any) -> Any:
+            if w.kind in ("forward", "step"):
+                return as_tuple(w.fn(ops, *inputs))
+            if w.name == "newton_grad":
+                x, slope = jax.jvp(ops.newton, inputs, (jnp.ones_like(inputs[0]),))
+                return x.sum(), slope
+            loss, gradients = jax.value_and_grad(lambda p: w.fn(ops, *p, *inputs[n:]))(inputs[:n])
+            return (loss, *(p - w.rate * g for p, g in zip(inputs[:n], gradients))) if w.kind == "train" else (loss, *gradients)
+
+        return function

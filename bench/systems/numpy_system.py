@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from bench.systems import Cell, NotAvailable, as_tuple
+from bench.systems.ops import MANDELBROT_STEPS, Composites
 from bench.workloads import Workload
 
 
-class NumpyOps:
+class NumpyOps(Composites):
     """The ops of the workloads in plain numpy, in the element type of the inputs."""
-
-    def add(self, a: Any, b: Any) -> Any:
-        return a + b
 
     def matmul(self, a: Any, b: Any) -> Any:
         return a @ b
@@ -83,12 +81,61 @@ class NumpyOps:
         n, h, w, c = x.shape
         return x.reshape(n, h // 2, 2, w // 2, 2, c).max((2, 4))
 
+    def depthwise(self, x: Any, w: Any) -> Any:
+        """3 x 3, padding 1, one filter a channel: nine shifted products."""
+        n, c, h, q = x.shape
+        x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        out = np.zeros((n, c, h, q), x.dtype)
+        for i in range(3):
+            for j in range(3):
+                out += x[:, :, i : i + h, j : j + q] * w[None, :, 0, i, j, None, None]
+        return out
+
+    def matmul_i8(self, a: Any, b: Any) -> Any:
+        """Exact in f32 while 2^14 k < 2^24, so in f64 here: numpy has no fast integer product."""
+        return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int32)
+
+    def matmul_bf16(self, a: Any, b: Any) -> Any:
+        return (a.astype(np.float32) @ b.astype(np.float32)).astype(a.dtype) if a.itemsize == 2 else a @ b
+
+    def take(self, table: Any, ids: Any) -> Any:
+        return table[ids]
+
+    def top_k(self, x: Any, k: int) -> Any:
+        some = np.argpartition(x, -k, -1)[..., -k:]
+        values = np.take_along_axis(x, some, -1)
+        order = np.argsort(-values, -1)
+        return np.take_along_axis(values, order, -1), np.take_along_axis(some, order, -1)
+
+    def cumsum(self, x: Any) -> Any:
+        return np.cumsum(x, -1, dtype=x.dtype)
+
+    def recurrence(self, a: Any, b: Any) -> Any:
+        out = np.empty_like(b)
+        h = np.zeros_like(b[0])
+        for t in range(len(b)):
+            h = out[t] = a[t] * h + b[t]
+        return out
+
+    def mandelbrot(self, cx: Any, cy: Any) -> Any:
+        """In place: what one writes when every pass over the arrays costs."""
+        x, y, n = np.zeros_like(cx), np.zeros_like(cx), np.zeros_like(cx)
+        live = np.ones(cx.shape, bool)
+        for _ in range(MANDELBROT_STEPS):
+            if not live.any():
+                break
+            x, y = np.where(live, x * x - y * y + cx, x), np.where(live, 2 * x * y + cy, y)
+            live = x * x + y * y <= 4
+            n += live
+        return n
+
     def cross_entropy(self, z: Any, labels: Any) -> Any:
         z = z - z.max(-1, keepdims=True)
         log_p = z - np.log(np.exp(z).sum(-1, keepdims=True))
         return -log_p[np.arange(len(labels)), labels].mean()
 
     def scan(self, f: Any, init: Any, xs: Any) -> Any:
+        """Over one array `xs`."""
         carry, ys = tuple(c.astype(xs.dtype) for c in init), []
         for x in xs:
             carry, y = f(carry, x)
@@ -111,7 +158,7 @@ class NumpySystem:
         return np.__version__
 
     def prepare(self, w: Workload, dtype: Any = np.float32) -> Cell:
-        inputs = [x.astype(dtype) if x.dtype == np.float32 else x for x in w.inputs()]
+        inputs = [x if x.dtype.kind == "i" else x.astype(dtype) if dtype != np.float32 or x.itemsize != 2 else x for x in w.inputs()]
         if w.kind == "forward":
             run = lambda: as_tuple(w.fn(self.ops, *inputs))
         elif w.name == "mlp_train":
