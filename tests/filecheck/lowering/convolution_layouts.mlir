@@ -63,3 +63,17 @@ func.func @short_rows(%x: tensor<2x3x6x6xf32>, %w: tensor<8x3x3x3xf32>) -> tenso
   %y = nd.transpose %y1 perm [0, 3, 1, 2] : tensor<2x4x4x8xf32> -> tensor<2x8x4x4xf32>
   func.return %y : tensor<2x8x4x4xf32>
 }
+
+// -----
+
+// A barrier holds values as they lie.
+// CHECK-LABEL: func.func @barrier
+// CHECK:         %z = tensor.cast %y1 {{.*}} : tensor<2x16x16x8xf32> to tensor<2x16x16x8xf32>
+// CHECK-NEXT:    func.return %z : tensor<2x16x16x8xf32>
+func.func @barrier(%x: tensor<2x16x16x3xf32>, %w: tensor<1x1x3x8xf32>) -> tensor<2x16x16x8xf32> {
+  %y1 = nd.conv_general %x, %w : tensor<2x16x16x3xf32>, tensor<1x1x3x8xf32> -> tensor<2x16x16x8xf32>
+  %y = nd.transpose %y1 perm [0, 3, 1, 2] : tensor<2x16x16x8xf32> -> tensor<2x8x16x16xf32>
+  %z = nd.optimization_barrier %y : tensor<2x8x16x16xf32>
+  %z1 = nd.transpose %z perm [0, 2, 3, 1] : tensor<2x8x16x16xf32> -> tensor<2x16x16x8xf32>
+  return %z1 : tensor<2x16x16x8xf32>
+}
