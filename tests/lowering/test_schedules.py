@@ -59,9 +59,26 @@ def test_packing_where_columns_are_far_apart() -> None:
 
 
 def test_blocks_of_k_for_long_sums_of_few_results() -> None:
-    assert scheduled(matmul("mm", 64, 64, 8192)).field("block") == (0, 0, 128)
-    assert scheduled(matmul("mm", 64, 64, 64)).field("block") == ()
+    assert scheduled(matmul("mm", 64, 64, 8192)).field("block") == (96, 64, 512)
+    assert scheduled(matmul("mm", 64, 40, 16)).field("block") == ()
     assert scheduled(matmul("mm", 1, 4096, 4096)).field("block") == (0, 0, 8)
+    assert scheduled(matmul("mm", 1000, 1000, 20000)).field("block")[2] == 2048  # six rows of k are more than half of L2
+
+
+def test_blocks_of_rows_stay_in_l2_and_groups_of_columns_are_equal() -> None:
+    assert scheduled(matmul("mm", 1000, 1000, 1000), AVX2).field("block") == (96, 256, 0)
+    assert scheduled(matmul("mm", 1000, 1000, 4000), AVX2).field("block") == (24, 256, 0)
+    assert scheduled(matmul("mm", 1000, 272, 1000), AVX2).field("block") == (96, 144, 0)  # 17 panels: 9 and 8
+    two = CpuTargetAttr.of("znver3", threads=2)
+    assert scheduled(matmul("mm", 1000, 768, 1000), two).field("block") == (96, 192, 0)  # four groups for two threads
+    rows = scheduled(matmul("mm", 100000, 24, 100), two)
+    assert rows.field("parallel") == (0,) and rows.field("block")[0] > 0
+
+
+def test_a_transposed_row_operand_is_turned_where_it_is_used_often() -> None:
+    assert scheduled(matmul("mm", 512, 512, 512, a="k, m")).field("pack") == (0, 1)
+    assert scheduled(matmul("mm", 512, 512, 512)).field("pack") == (1,)
+    assert scheduled(matmul("mm", 512, 40, 512, a="k, m")).field("pack") == (1,)
 
 
 def test_threads_share_the_outermost_loop_of_large_work() -> None:

@@ -219,6 +219,12 @@ class LoopBuilder(Builder):
             return a - a % step
         return a if step == 1 else self.sub(a, self(arith.RemUIOp, [a, self.value(step)], [INDEX]))
 
+    def quotient(self, a: Index, step: int) -> Index:
+        """`a / step`; `a` is not negative."""
+        if isinstance(a, int):
+            return a // step
+        return a if step == 1 else self(arith.DivUIOp, [a, self.value(step)], [INDEX])
+
     def affine(self, expr: AffineExpr, dims: Sequence[Index]) -> Index:
         """The value of an affine expression (no symbols) at `dims`."""
         if isinstance(expr, AffineConstantExpr):

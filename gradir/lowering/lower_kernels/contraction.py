@@ -1,18 +1,21 @@
 """Kind `contraction`: a register tile per step of all k loops, then the elementwise epilogue on the tile.
 
-    for batch, for further n: for panels of columns: [pack the panel]  for further m: for tiles of rows: micro-kernel
+    for batch, for further n: for groups of columns: [pack the group]
+      for further m: for blocks of rows: [pack the block]  for panels of the group: for tiles of the block: micro-kernel
 
-`n` is the output's innermost dimension, `a` the operand that does not vary along it, `b` the one that does. Rows are split evenly, so that
-there are at most two heights of tile; the last panel of columns is padded to whole registers, loads are masked, stores go in pieces.
-When k is so long that operands leave the cache between two uses, all of the above runs for one block of k after the other; sums wait in
-memory, and the epilogue is a pass of its own.
+A block of rows stays in L2 while the panels of a group pass by, a panel in L1 while the tiles of the block do. `n` is the output's
+innermost dimension, `a` the operand that does not vary along it, `b` the one that does. Rows are split evenly: at most two
+heights of tile; the last panel of columns is padded to whole registers, loads are masked, stores go in pieces. When k is so long that
+operands leave the cache between two uses, all of the above runs for one block of k after the other; sums wait in memory, and the epilogue
+is a pass of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import SSAValue
@@ -25,14 +28,16 @@ from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.contraction_plan import Plan, make_plan
 from gradir.lowering.lower_kernels.dots import RESULTS, DotSteps, dots
 from gradir.lowering.lower_kernels.micro_kernel import MicroKernel, Panel
-from gradir.lowering.lower_kernels.panels import pack_panel, panel_operand
+from gradir.lowering.lower_kernels.panels import TOGETHER, Columns, RowBlock, pack_columns, pack_edge, pack_rows
 from gradir.lowering.lower_kernels.strips import each, nest, strips
-from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, read, write
+from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, write
 from gradir.lowering.schedules.contraction import UNKNOWN, even_split
 from gradir.lowering.schedules.machine import Machine, element_bytes
 
-LARGE_WORK = 1 << 24
+LARGE_WORK = 1 << 21
 """Multiply-adds from which on a second height of tile is worth its compile time."""
+SQUARE = 8
+"""Most lanes of a square that packing transposes in registers."""
 
 
 def lower_contraction(kernel: Kernel, group: Group, machine: Machine) -> None:
@@ -78,6 +83,25 @@ def _in_blocks_of_k(kernel: Kernel, plan: Plan, machine: Machine) -> None:
         b.release(scratch)
 
 
+def _end(b: LoopBuilder, i: SSAValue, step: int, first: Index, last: Index) -> Index:
+    """Where the block of `step` that begins at `i` ends."""
+    even = isinstance(first, int) and isinstance(last, int) and (last - first) % step == 0
+    return b.add(i, step) if even else b.minimum(b.add(i, step), last)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows `first` to `last` in tiles of `size`; `packed`: where they were copied to."""
+
+    first: Index
+    last: Index
+    size: int
+    packed: RowBlock | None
+
+
+Across: TypeAlias = Callable[[LoopBuilder, Tile, Rows], None]
+
+
 class _Generator:
     """Emits the loops around the micro-kernel of one plan."""
 
@@ -102,61 +126,74 @@ class _Generator:
             d, rest = dims[0], dims[1:]
             self._loop(b, d, 0, self.space.extents[d], 1, lambda c, i: self.around(c, rest, tile.moved(d, i), low, high))
             return
-        n, width = self.plan.n, self.plan.width
+        n = self.plan.n
         if self.plan.dots or n is None:
             self._dots(b, [*self.plan.rows_around, *([] if self.plan.row is None else [self.plan.row])], tile)
             return
-
-        def panel(c: LoopBuilder, j: Index, width: int, count: int | None) -> None:
-            operand = self.core.inputs[self.plan.b]
-            self._panel(c, tile.moved(n, j), Panel(operand, width, count, False, low, high))
-
         extent = self.space.extents[n]
-        whole = b.round_down(extent, width)
-        self._loop(b, n, 0, whole, width, lambda c, j: panel(c, j, width, width))
-        if isinstance(extent, int) and isinstance(whole, int):
-            if extent > whole:
-                panel(b, whole, self._edge_width(extent - whole), extent - whole)
-        elif element_bytes(self.element) < 4:
+        if not isinstance(extent, int) and element_bytes(self.element) < 4:
             raise NotCovered("masks on small elements")
-        else:
-            each(b, whole, extent, width, lambda c, j: panel(c, j, width, None))
+        step = self.plan.columns
+        if not step:
+            self._group(b, tile.moved(n, 0), extent, low, high)
+            return
+        self._loop(b, n, 0, extent, step, lambda c, j: self._group(c, tile.moved(n, j), _end(c, j, step, 0, extent), low, high))
+
+    def _group(self, b: LoopBuilder, tile: Tile, end: Index, low: Index, high: Index | None) -> None:
+        """The columns from `tile` to `end` in panels, which are packed first if the plan says so."""
+        plan, n, width = self.plan, self.plan.n, self.plan.width
+        assert n is not None
+        operand, extent, start = self.core.inputs[plan.b], self.space.extents[n], tile.at[n]
+        whole = b.round_down(extent, width)
+        edge = extent - whole if isinstance(extent, int) and isinstance(whole, int) else None
+        edge_width = width if edge is None else self._edge_width(edge)
+        main = end if edge == 0 else b.minimum(end, whole)
+        columns: Columns | None = None
+        memory: SSAValue | None = None
+        if plan.pack:
+            depth = plan.k_block if high is not None else self.space.extents[plan.k[0]] if plan.k else 1
+            upper = high if high is not None else depth
+            columns = Columns(self.space, operand, plan.k, n, width, min(self.lanes, SQUARE), start, low, upper, depth)
+            most = plan.columns if not isinstance(extent, int) else min(plan.columns, extent)
+            memory = b.scratch(operand.element, [b.mul(-(-most // width), depth), *(self.space.extents[d] for d in plan.k[1:]), width])
+            even = isinstance(extent, int) and edge == 0 and most % (TOGETHER * width) == 0 and extent % (TOGETHER * width) == 0
+            pack_columns(b, columns, memory, tile, main, TOGETHER if even else 0 if most < TOGETHER * width else None)
+            if edge != 0:
+                edges = columns
+                each(b, main, end, width, lambda c, j: pack_edge(c, edges, memory, tile.moved(n, j), edge_width, edge))
+
+        def panel(c: LoopBuilder, j: Index, width: int, count: int | None) -> Panel:
+            if columns is None or memory is None:
+                return Panel(operand, width, count, None, low, high)
+            return Panel(columns.store(memory), width, count, columns.place(c, j), low, high)
+
+        def across(c: LoopBuilder, here: Tile, rows: Rows) -> None:
+            each(c, start, main, width, lambda e, j: self._tiles(e, here.moved(n, j), panel(e, j, width, width), rows))
+            if edge != 0:
+                each(c, main, end, width, lambda e, j: self._tiles(e, here.moved(n, j), panel(e, j, edge_width, edge), rows))
+
+        self._rows(b, list(plan.rows_around), tile, low, high, across)
+        if memory is not None:
+            b.release(memory)
 
     def _edge_width(self, columns: int) -> int:
         """Whole registers that hold the last `columns`, a power of two of them; fewer lanes when one register is too much."""
         width = self.lanes
         while width < columns:
             width *= 2
-        while width // 2 >= columns:
+        while width // 2 >= columns > 0:
             width //= 2
         return width
 
-    def _panel(self, b: LoopBuilder, tile: Tile, panel: Panel) -> None:
-        """All rows of one panel of columns, which is packed first if the plan says so."""
-        plan, n = self.plan, self.plan.n
-        assert n is not None
-        if not plan.pack:
-            self._rows(b, list(plan.rows_around), tile, panel)
-            return
-        sizes = [self.space.extents[d] for d in plan.k]
-        if panel.high is not None:
-            sizes[0] = plan.k_block
-        memory = b.scratch(panel.operand.element, [*sizes, panel.width])
-        copy = panel_operand(memory, plan.k, n, len(self.space.extents))
-        across = Axis(n, panel.width, masked=panel.masked)
-        pack_panel(b, self.space, panel.operand, copy, tile, plan.k, across, panel.count, panel.low, panel.high)
-        self._rows(b, list(plan.rows_around), tile, Panel(copy, panel.width, panel.count, True, panel.low, panel.high))
-        b.release(memory)
-
-    def _rows(self, b: LoopBuilder, dims: list[int], tile: Tile, panel: Panel) -> None:
-        """Loops over further row dimensions, then over tiles of rows."""
+    def _rows(self, b: LoopBuilder, dims: list[int], tile: Tile, low: Index, high: Index | None, across: Across) -> None:
+        """Loops over further row dimensions, then over blocks of rows; `across` does all panels for one block."""
         if dims:
             d, rest = dims[0], dims[1:]
-            self._loop(b, d, 0, self.space.extents[d], 1, lambda c, i: self._rows(c, rest, tile.moved(d, i), panel))
+            self._loop(b, d, 0, self.space.extents[d], 1, lambda c, i: self._rows(c, rest, tile.moved(d, i), low, high, across))
             return
-        row, height = self.plan.row, self.plan.height
+        row, height, most = self.plan.row, self.plan.height, self.plan.rows
         if row is None:
-            self.micro.emit(b, tile, panel, 1)
+            across(b, tile, Rows(0, 1, 1, None))
             return
         extent = self.space.extents[row]
         if isinstance(extent, int):
@@ -164,8 +201,47 @@ class _Generator:
         else:
             whole = b.round_down(extent, height)
             runs = [(0, whole, height), (whole, extent, 1)]
-        for low, high, size in runs:
-            self._loop(b, row, low, high, size, lambda c, i, size=size: self.micro.emit(c, tile.moved(row, i), panel, size))
+        for first, last, size in runs:
+            step = max(1, most // size) * size if most else size if row == self.plan.parallel else 0
+            if not step:
+                self._block(b, tile, first, last, size, step, low, high, across)
+                continue
+            self._loop(
+                b,
+                row,
+                first,
+                last,
+                step,
+                lambda c, i, first=first, last=last, size=size, step=step: self._block(
+                    c, tile, i, _end(c, i, step, first, last), size, step, low, high, across
+                ),
+            )
+
+    def _block(
+        self, b: LoopBuilder, tile: Tile, first: Index, last: Index, size: int, most: int, low: Index, high: Index | None, across: Across
+    ) -> None:
+        """One block of rows, packed if the plan says so."""
+        plan, row = self.plan, self.plan.row
+        assert row is not None
+        if not plan.pack_rows:
+            across(b, tile, Rows(first, last, size, None))
+            return
+        k = plan.k[0]
+        end = high if high is not None else self.space.extents[k]
+        steps: Index = plan.k_block if high is not None else end
+        operand = self.core.inputs[plan.a]
+        memory = b.scratch(operand.element, [most or b.sub(last, first), steps])
+        packed = pack_rows(b, memory, operand, tile, row, k, min(self.lanes, SQUARE), (first, last), (low, end))
+        across(b, tile, Rows(first, last, size, packed))
+        b.release(memory)
+
+    def _tiles(self, b: LoopBuilder, tile: Tile, panel: Panel, rows: Rows) -> None:
+        """All tiles of a block of rows in one panel."""
+        row = self.plan.row
+        if row is None:
+            self.micro.emit(b, tile, panel, 1, None)
+            return
+        each(b, rows.first, rows.last, rows.size, lambda c, i: self.micro.emit(c, tile.moved(row, i), panel, rows.size, rows.packed))
 
     def _dots(self, b: LoopBuilder, dims: list[int], tile: Tile) -> None:
         """All rows and columns as dot products, a few results along n at a time."""

@@ -38,6 +38,13 @@ class Plan:
     height: int
     width: int
     pack: bool
+    """Copy the column operand into panels."""
+    pack_rows: bool
+    """Copy the row operand so that it lies along k."""
+    rows: int
+    """Rows that go through all panels of a group before the next ones; 0: all."""
+    columns: int
+    """Columns of one group (of one task, where columns are shared by threads); 0: all."""
     parallel: int | None
     dots: bool
     """Sum along k in vectors instead of along n."""
@@ -65,7 +72,7 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     if not output:
         if not suits_dots(core, k):
             raise NotCovered("one result of operands that do not lie side by side")
-        return Plan(space, core, epilogue, 0, 1, None, None, (), (), k, 1, 1, False, None, True, 0)
+        return Plan(space, core, epilogue, 0, 1, None, None, (), (), k, 1, 1, False, False, 0, 0, None, True, 0)
     n = max(output)
     a, b = (0, 1) if n in uses(core.inputs[1].map) else (1, 0)
     if n not in uses(core.inputs[b].map):
@@ -81,12 +88,25 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
         known = [e if isinstance(e, int) else UNKNOWN for e in (rows, width)]
         tile = tile_of(machine, element_bytes(core.element), *known)
     height = 1 if row is None else tile[0]
-    pack = 1 in schedule.field("pack") and n not in used_a
+    pack = 1 in schedule.field("pack") and n not in used_a and bool(k)
     dots = not pack and n not in used_a and stride_along(core.inputs[b], n) != 1 and suits_dots(core, k)
     if pack:
         k = _ordered(core, a, k)
-    k_block = 0 if dots or parallel is not None else _k_block(space, k, schedule.field("block"))
-    return Plan(space, core, epilogue, a, b, n, row, around, rows_around, k, height, tile[1], pack, parallel, dots, k_block)
+    block = schedule.field("block")
+    k_block = 0 if dots or parallel is not None else _k_block(space, k, block)
+    alone = row is not None and len(k) == 1 and not rows_around
+    turned = alone and row is not None and row not in used_b and stride_along(core.inputs[a], row) == 1
+    pack_rows = 0 in schedule.field("pack") and pack and turned
+    width = tile[1]
+    rows, columns = (block[0], block[1]) if len(block) == 3 else (0, 0)
+    if rows_around:
+        rows = 0
+    columns = -(-columns // width) * width
+    if not columns and (pack or parallel == n):
+        columns = width
+    return Plan(
+        space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, rows, columns, parallel, dots, k_block
+    )
 
 
 def _ordered(core: BoundOp, a: int, k: tuple[int, ...]) -> tuple[int, ...]:

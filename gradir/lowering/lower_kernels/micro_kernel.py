@@ -17,6 +17,7 @@ from gradir.lowering.lower_kernels.binding import Kernel, compute
 from gradir.lowering.lower_kernels.bodies import KINDS, is_polynomial
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.contraction_plan import Plan
+from gradir.lowering.lower_kernels.panels import RowBlock
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, uses, write
 from gradir.lowering.schedules.machine import element_bytes
 
@@ -28,13 +29,13 @@ UNROLLED = 4
 class Panel:
     """A panel of `width` columns of which `count` exist (None: known when it runs), and the part of k that it holds.
 
-    `operand` is read instead of b: b itself, or the `packed` copy, whose columns and outermost k count from 0.
+    `operand` is read instead of b: b itself (`place` None), or a packed copy whose columns count from 0, the outermost k from `place`.
     """
 
     operand: Operand
     width: int
     count: int | None
-    packed: bool
+    place: Index | None
     low: Index
     high: Index | None
     """Range of the outermost k loop; `high` None: all of it."""
@@ -63,8 +64,8 @@ class MicroKernel:
         memory = [o for o in operands if o is not None and o.memory not in inside]
         self.by_rows = any(is_polynomial(op.op) for op in plan.epilogue) or any(o.element == i1 for o in memory)
 
-    def emit(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int) -> None:
-        """`height` rows from `tile` on, all columns of the panel."""
+    def emit(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int, packed: RowBlock | None) -> None:
+        """`height` rows from `tile` on, all columns of the panel; `packed`: the copy of the row operand to read."""
         plan, core = self.plan, self.core
         assert plan.n is not None
         rows = () if height == 1 or plan.row is None else (Axis(plan.row, height),)
@@ -76,17 +77,17 @@ class MicroKernel:
             start = b.splat(core.init, whole.type(self.element))
         else:
             start = read(b, core.output, whole, whole=True)
-        total = self._sum(b, list(plan.k), whole, panel, start)
+        total = self._sum(b, list(plan.k), whole, panel, packed, start)
         for part, value in self._parts(b, whole, panel, total):
             if self.partial is not None:
                 write(b, value, self.partial, part)
             else:
                 self.finish(b, part, value)
 
-    def _sum(self, b: LoopBuilder, dims: list[int], at: Tile, panel: Panel, total: SSAValue) -> SSAValue:
+    def _sum(self, b: LoopBuilder, dims: list[int], at: Tile, panel: Panel, packed: RowBlock | None, total: SSAValue) -> SSAValue:
         """The k loops `dims`, the first outermost, around the product."""
         if not dims:
-            return self.multiply(b, at, panel, total)
+            return self.multiply(b, at, panel, packed, total)
         d, rest = dims[0], dims[1:]
         low: Index = 0
         high = self.space.extents[d]
@@ -94,9 +95,9 @@ class MicroKernel:
             low, high = panel.low, panel.high
         if not rest and low == 0 and isinstance(high, int) and high <= UNROLLED:
             for i in range(high):
-                total = self._sum(b, rest, at.moved(d, i), panel, total)
+                total = self._sum(b, rest, at.moved(d, i), panel, packed, total)
             return total
-        return b.loop(low, high, 1, [total], lambda c, i, a: [self._sum(c, rest, at.moved(d, i), panel, a[0])])[0]
+        return b.loop(low, high, 1, [total], lambda c, i, a: [self._sum(c, rest, at.moved(d, i), panel, packed, a[0])])[0]
 
     def _parts(self, b: LoopBuilder, whole: Tile, panel: Panel, total: SSAValue) -> list[tuple[Tile, SSAValue]]:
         """The tile as what is stored together: whole (masked if need be), or unmasked pieces of powers of two."""
@@ -113,7 +114,7 @@ class MicroKernel:
             for first, size in pieces
         ]
 
-    def multiply(self, b: LoopBuilder, at: Tile, panel: Panel, total: SSAValue) -> SSAValue:
+    def multiply(self, b: LoopBuilder, at: Tile, panel: Panel, packed: RowBlock | None, total: SSAValue) -> SSAValue:
         """`total + a * b` at one point of the k loops."""
         plan, core = self.plan, self.core
         n = plan.n
@@ -124,13 +125,18 @@ class MicroKernel:
         if n in used or (plan.row is not None and plan.row in uses(core.inputs[plan.b].map)):
             factors = [self.factor(b, position, core.inputs[position], at) for position in (plan.a, plan.b)]
             return self.fma(b, factors[0], factors[1], total)
-        column = self.factor(b, plan.a, core.inputs[plan.a], at.with_axes(*rows), column=True)
+        source, there = core.inputs[plan.a], at.with_axes(*rows)
+        if packed is not None:
+            assert plan.row is not None
+            k, source = plan.k[0], packed.operand
+            there = there.moved(plan.row, b.sub(at.at[plan.row], packed.start)).moved(k, b.sub(at.at[k], packed.low))
+        column = self.factor(b, plan.a, source, there, column=True)
         here = at.with_axes(across)
-        if panel.packed:
+        if panel.place is not None:
             here = here.moved(n, 0).with_axes(Axis(n, across.size))
-            if panel.high is not None:
+            if plan.k:
                 k = plan.k[0]
-                here = here.moved(k, b.sub(at.at[k], panel.low))
+                here = here.moved(k, b.add(b.sub(at.at[k], panel.low), panel.place))
         row = self.factor(b, plan.b, panel.operand, here)
         if rows and plan.row in used:
             return b(vector.OuterProductOp, [column, row, total], [total.type], {"kind": KINDS[arith.AddfOp]})

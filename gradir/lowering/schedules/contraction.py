@@ -17,11 +17,19 @@ UNKNOWN = 128
 """What a size that only the run knows is taken for."""
 PARALLEL_WORK = 8_000_000
 """Multiply-adds from which on a second thread pays."""
-K_BLOCK = 128
+PANELS = 16
+"""Panels of columns that are packed together."""
+MOST_BLOCK = 96
+"""Rows that go through a group of panels together, where L2 has room for them."""
+K_BLOCK = 512
 """Steps of k between visits of few results in memory, where the operands do not stay in L2."""
+LONG_K_BLOCK = 2048
+"""Steps of k where not even one tile of rows stays in L2."""
 SKINNY, SKINNY_K_BLOCK = 8, 8
 """Up to so many rows the column operand is read once from memory: in bands of so many of its rows, side by side."""
 CONFLICT_BYTES = 512
+TURNED = 64
+"""Columns from which on a row operand that lies the other way round is copied."""
 PAGE_BYTES = 2048
 
 
@@ -87,12 +95,38 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     depth = prod(extents[d] for d in roles.k)
     scattered = row_bytes % CONFLICT_BYTES == 0 or row_bytes >= PAGE_BYTES or depth * row_bytes > machine.l1 // 2
     wide = columns > tile[1] and scattered
-    pack = [1] if last in column_dims and (rows >= 32 and wide if contiguous else rows >= 8) else []
+    pack = [1] if last in column_dims and (rows > SKINNY and wide if contiguous else rows >= SKINNY) else []
     work = prod(extents)
     parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
     alone = not parallel and prod(extents[d] for d in roles.batch) == 1
-    block = [] if not alone else _block(machine, depth, rows, prod(extents[d] for d in column_dims), size, bool(pack))
-    return ContractionAttr.of(tile=tile, block=block, pack=pack, parallel=parallel)
+    steps = 0 if not alone else _k_block(machine, tile[0], depth, rows, prod(extents[d] for d in column_dims), size, bool(pack))
+    one_loop = len([d for d in rows_dims if extents[d] != 1]) == 1
+    in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
+    in_columns = 0
+    if (pack and one_loop) or last in parallel:
+        in_columns = _columns_of_group(machine, columns, tile[1], PANELS if pack and one_loop else 1, last in parallel)
+    if parallel and parallel[0] in rows_dims:
+        in_rows = min(in_rows or MOST_BLOCK, -(-extents[parallel[0]] // (2 * machine.threads)))
+    turned = one_loop and len(roles.k) == 1 and _is_last_dim(core.dims, core.inputs[0 if column_dims is roles.n else 1], rows_dims[0])
+    if turned and pack and columns >= TURNED and depth >= 8:
+        pack = [0, *pack]
+    block = [in_rows, in_columns, steps]
+    return ContractionAttr.of(tile=tile, block=block if any(block) else [], pack=pack, parallel=parallel)
+
+
+def _rows_of_block(machine: Machine, height: int, depth: int, size: int) -> int:
+    """Rows of the other operand that take three quarters of L2, whole tiles of them, at most `MOST_BLOCK`."""
+    room = machine.l2 * 3 // 4 // max(1, depth * size)
+    return max(height, min(MOST_BLOCK, room) // height * height)
+
+
+def _columns_of_group(machine: Machine, columns: int, width: int, most: int, shared: bool) -> int:
+    """Columns of a group of at most `most` panels: groups of equal size, as many for each thread where threads share them."""
+    panels = -(-columns // width)
+    groups = -(-panels // most)
+    if shared:
+        groups = -(-groups // machine.threads) * machine.threads
+    return -(-panels // groups) * width
 
 
 def _parallel(
@@ -108,12 +142,14 @@ def _parallel(
     return [d for d in order if extents[d] >= 2 * machine.threads][:1]
 
 
-def _block(machine: Machine, depth: int, rows: int, columns: int, size: int, packed: bool) -> list[int]:
-    """[0, 0, steps of k between visits of the results in memory], where operands do not stay in the cache between two uses."""
+def _k_block(machine: Machine, height: int, depth: int, rows: int, columns: int, size: int, packed: bool) -> int:
+    """Steps of k between visits of the results in memory, where operands do not stay in the cache between two uses; 0: all."""
     if rows <= SKINNY and not packed and depth * columns * size > machine.l2:
-        return [0, 0, SKINNY_K_BLOCK]
+        return SKINNY_K_BLOCK
+    if packed and depth * height * size > machine.l2 // 2:
+        return LONG_K_BLOCK
     far = depth * (rows + columns) * size > machine.l2 // 2
-    return [0, 0, K_BLOCK] if far and depth >= 4 * K_BLOCK and rows * columns * size <= machine.l2 // 2 else []
+    return K_BLOCK if far and depth >= 2 * K_BLOCK and rows * columns * size <= machine.l2 // 2 else 0
 
 
 def _is_last_dim(dims: tuple[int, ...], operand: tuple[object, object], dim: int | None) -> bool:

@@ -16,16 +16,17 @@ Reason = Callable[[Group, Machine, Schedule], str]
 
 
 def reason_contraction(group: Group, machine: Machine, schedule: Schedule) -> str:
-    """`6 x 16 accumulators in 12 of 16 registers; operand 1 in panels; threads share dimension 1`"""
+    """`6 x 16 accumulators in 12 of 16 registers; operand 1 copied into panels; blocks of 96 rows by 256 columns; ...`"""
     assert group.contraction is not None
     size = bytes_of(group.ops[group.contraction.index].output)
     rows, columns = (*schedule.field("tile"), 1, 1)[:2]
     used = rows * -(-columns // machine.lanes_of(size))
     parts = [f"{rows} x {columns} accumulators in {used} of {machine.registers} registers"]
     parts += [f"operand {k} copied into panels" for k in schedule.field("pack")]
-    block = schedule.field("block")
-    if len(block) > 2 and block[2]:
-        parts.append(f"results visited every {block[2]} steps of k")
+    block = (*schedule.field("block"), 0, 0, 0)[:3]
+    sides = [f"{count} {name}" for count, name in zip(block, ("rows", "columns")) if count]
+    parts += [f"blocks of {' by '.join(sides)}"] if sides else []
+    parts += [f"results visited every {block[2]} steps of k"] if block[2] else []
     return "; ".join([*parts, *_threads(schedule)])
 
 

@@ -11,14 +11,16 @@
 // CHECK-SAME:  (%[[X:.*]]: memref<8x24xf32>, %[[W:.*]]: memref<24x32xf32>, %[[B:.*]]: memref<32xf32>, %[[OUT:.*]]: memref<8x32xf32>)
 // CHECK:       %[[PANEL:.*]] = memref.alloca() {{.*}} : memref<24x16xf32>
 // CHECK:       %[[NONE:.*]] = arith.constant dense<0.000000e+00> : vector<4x16xf32>
-// CHECK:       scf.for %[[J:.*]] =
 // CHECK:         vector.load %[[W]]
 // CHECK:         vector.store {{.*}}, %[[PANEL]]
+// CHECK:       scf.for %[[J:.*]] =
+// CHECK:         %[[PLACE:.*]] = arith.muli
 // CHECK:         scf.for %[[I:.*]] =
 // CHECK:           %[[ACC:.*]] = scf.for %[[K:.*]] = {{.*}} iter_args(%[[SUM:.*]] = %[[NONE]]) -> (vector<4x16xf32>)
 // CHECK:             %[[COL:.*]] = vector.transfer_read %[[X]][%[[I]], %[[K]]]
 // CHECK-SAME:          permutation_map = affine_map<(d0, d1) -> (d0)>
-// CHECK:             %[[ROW:.*]] = vector.load %[[PANEL]][%[[K]], {{.*}}] : memref<24x16xf32>, vector<16xf32>
+// CHECK:             %[[AT:.*]] = arith.addi %[[K]], %[[PLACE]] : index
+// CHECK:             %[[ROW:.*]] = vector.load %[[PANEL]][%[[AT]], {{.*}}] : memref<24x16xf32>, vector<16xf32>
 // CHECK:             %[[NEXT:.*]] = vector.outerproduct %[[COL]], %[[ROW]], %[[SUM]]
 // CHECK:             scf.yield %[[NEXT]]
 // CHECK:           %[[BIAS:.*]] = vector.load %[[B]][%[[J]]]

@@ -4,9 +4,9 @@
 #kn = affine_map<(m, n, k) -> (k, n)>
 #mn = affine_map<(m, n, k) -> (m, n)>
 
-// The tile fills the registers of the target, columns that lie 2048 bytes apart are packed, two threads share the panels.
+// The tile fills the registers of the target, columns that lie 2048 bytes apart are packed, the columns are split evenly, two threads share the panels.
 // CHECK-LABEL: func.func private @matmul
-// CHECK-SAME:  gradir.kernel = #kernel.contraction<tile = [6, 16], pack = [1], parallel = [1]>, gradir.reason = "6 x 16 accumulators in 12 of 16 registers; operand 1 copied into panels; threads share dimension 1"}
+// CHECK-SAME:  gradir.kernel = #kernel.contraction<tile = [6, 16], block = [96, 256, 0], pack = [1], parallel = [1]>, gradir.reason = "6 x 16 accumulators in 12 of 16 registers; operand 1 copied into panels; blocks of 96 rows by 256 columns; threads share dimension 1"}
 builtin.module attributes {gradir.target = #target.cpu<"znver3", threads = 2>} {
   func.func private @matmul(%x: memref<128x256xf32>, %w: memref<256x512xf32>, %out: memref<128x512xf32>) attributes {gradir.kernel = #kernel.contraction<>} {
     %zero = arith.constant 0.0 : f32
