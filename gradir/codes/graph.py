@@ -307,4 +307,11 @@ GRAPH: dict[str, Code] = {
         cause="`jax.grad`, `jax.vmap`, `jax.jit` or `jax.lax` control flow around a function made by `gradir.frontends.jax.jit`.",
         next_step="swap them, `gradir.frontends.jax.jit(jax.grad(f))`, or take Gradir's own: `gradir.grad(gradir.frontends.jax.jit(f))`.",
     ),
+    "GR132": graph(
+        "out= in a trace",
+        meaning="`out=` names arrays that the results of a compiled function are written to. Inside of a function that is being traced "
+        "there are no arrays yet.",
+        cause="a call `f(x, out=y)` of a `gradir.jit` function inside of another one, or under `gradir.grad`.",
+        next_step="call it without `out=`, and pass `out=` to the outermost function.",
+    ),
 }

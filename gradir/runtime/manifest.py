@@ -78,6 +78,8 @@ class FunctionSpec:
     sizes: tuple[SizeSpec, ...] = ()
     workspace: str = ""
     """Bytes that a call takes beside the arena, computed from dimensions of inputs: `64*floordiv(x_0+15,16)` for dim 0 of `x`."""
+    brief: bool = False
+    """Whether a call takes less time than releasing and taking back the GIL."""
 
     @property
     def slot_count(self) -> int:
@@ -185,6 +187,7 @@ def _function(row: Mapping[str, Any]) -> FunctionSpec:
         input_tree=str(row["input_tree"]),
         output_tree=str(row["output_tree"]),
         workspace=str(row["workspace"]),
+        brief=bool(row.get("brief", False)),
         sizes=tuple(SizeSpec(str(size["name"]), int(size["min"]), _limit(size["max"]), int(size["multiple"])) for size in row["sizes"]),
     )
 

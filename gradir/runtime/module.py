@@ -17,25 +17,29 @@ import numpy as np
 from gradir import size_algebra
 from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
-from gradir.runtime.call import FastCall, fast_call_takes, invoke, is_plain
+from gradir.runtime.call import invoke
+from gradir.runtime.dispatch import ARRAY, DirectCall, Dispatch, Entry, Place, tuple_of
 from gradir.runtime.library.table import LibraryTable, failure
 from gradir.runtime.loader import Library, load_object
 from gradir.runtime.manifest import FunctionSpec, Manifest
-from gradir.runtime.signature import check_inputs, check_outputs, make_outputs, overlaps
+from gradir.runtime.plan import CallPlan, fast_call_takes, is_plain
+from gradir.runtime.signature import check_inputs, check_outputs, make_outputs, no_outputs, overlaps
 from gradir.runtime.target import check_target
 from gradir.runtime.threads import available_threads
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Function:
+class Function(DirectCall):
     """A compiled function. `f(*inputs)` gives an array, or a tuple of arrays when it has several (or no) results.
 
     Inputs are numpy arrays, `Buffer`s, DLPack exporters, and Python numbers for rank 0. Non-contiguous, unaligned and read-only arrays
-    are fine: they are never written, and copied only when their layout asks for it. `flat(*inputs)` always gives a tuple.
+    are fine: they are never written, and copied only when their layout asks for it. `flat(*inputs)` always gives a tuple. With `out=`, one
+    array or a sequence of one for each result, the results are written to these arrays (any layout, may overlap inputs; copied where
+    compiled code cannot write at once), which are returned.
     """
 
-    __slots__ = ("__weakref__", "_entry", "_fast", "_library", "_manifest", "_single", "_table", "_threads", "flat", "spec")
+    __slots__ = ("__weakref__", "_entry", "_library", "_manifest", "_plan", "_single", "_table", "_threads", "flat", "spec")
 
     def __init__(self, spec: FunctionSpec, library: Library, manifest: Manifest, threads: int, table: LibraryTable | None = None) -> None:
         self.spec = spec
@@ -45,18 +49,21 @@ class Function:
         self._threads = threads
         self._entry = library.address(spec.symbol)
         self._single = len(spec.outputs) == 1
-        self._fast: FastCall | None = None
+        self._plan: CallPlan | None = None
         self.flat: Callable[..., tuple[Array, ...]] = self._first_call
+        self.__call__ = self._first_packed_call
 
     @property
     def name(self) -> str:
         """The function's name in the IR, without `@`."""
         return self.spec.name
 
-    def __call__(self, *inputs: Any, out: Sequence[Any] | None = None) -> Any:
-        """Run it; `out` gives the arrays that the results are written to (any layout, may overlap inputs)."""
-        results = self.flat(*inputs) if out is None else self._checked_call(inputs, out)
-        return results[0] if self._single else results
+    @property
+    def plan(self) -> CallPlan | None:
+        """What native code needs to call it; None where it cannot."""
+        if self._plan is None and fast_call_takes(self.spec):
+            self._plan = CallPlan(self.spec, self._entry, self._threads, self._failed, self._library, self._callbacks)
+        return self._plan
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{t.name}: {t}" for t in self.spec.inputs)
@@ -85,23 +92,45 @@ class Function:
                 hint="leave it to the default to use every processor",
             )
         self._threads = threads
-        if self._fast is not None:
-            self._fast.set_threads(threads)
+        if self._plan is not None:
+            self._plan.set_threads(threads)
 
     def _first_call(self, *inputs: Any) -> tuple[Array, ...]:
-        if fast_call_takes(self.spec):
-            self._fast = FastCall(self.spec, self._entry, self._threads, self._slow_call, self._failed, self._library, self._callbacks)
-            self.flat = self._fast.builtin()
-        else:
-            self.flat = self._slow_call
+        self.flat = self._direct(self._slow_call, tuple_of(len(self.spec.outputs)), out=False)
         return self.flat(*inputs)
+
+    def _first_packed_call(self, *inputs: Any, out: Any = None) -> Any:
+        count = len(self.spec.outputs)
+        self.__call__ = self._direct(self._slow_packed_call, ARRAY if self._single else tuple_of(count), out=True)
+        return self.__call__(*inputs, out=out)
+
+    def _direct(self, slow: Callable[..., Any], result: Place, *, out: bool) -> Callable[..., Any]:
+        """`slow` behind a native function, where there can be one."""
+        plan = self.plan
+        if plan is None:
+            return slow
+        dispatch = Dispatch(slow, out="out" if out else None)
+        dispatch.add(Entry(plan, (ARRAY,) * len(self.spec.inputs), {}, result))
+        return dispatch.builtin()
 
     def _slow_call(self, *values: Any) -> tuple[Array, ...]:
         """What the native wrapper hands back: arguments to convert or to explain. It gets them again once they are plain arrays."""
         inputs, _ = check_inputs(self.spec, values)
-        if self._fast is not None and all(map(is_plain, self.spec.inputs, inputs)):
+        converted = any(given is not array for given, array in zip(values, inputs, strict=True))
+        if converted and self.plan is not None and all(map(is_plain, self.spec.inputs, inputs)):
             return self.flat(*inputs)
         return self._checked_call(inputs, None)
+
+    def _slow_packed_call(self, *values: Any, out: Any = None) -> Any:
+        results = self._slow_call(*values) if out is None else self.write(values, out)
+        return results[0] if self._single else results
+
+    def write(self, values: Sequence[Any], out: Any) -> tuple[Array, ...]:
+        """A call whose results go to the arrays of `out`: one array, or a sequence of one for each result."""
+        given = out if isinstance(out, list | tuple) or not hasattr(out, "__dlpack__") else (out,)
+        if not isinstance(given, list | tuple):
+            raise no_outputs(self.spec, given)
+        return self._checked_call(values, tuple(given))
 
     def _checked_call(self, values: Sequence[Any], out: Sequence[Any] | None) -> tuple[Array, ...]:
         inputs, sizes = check_inputs(self.spec, values)

@@ -52,7 +52,7 @@ def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: CallSizes) ->
         raise _error(spec, "RT006", "wrong number of arrays in out=", f"{len(spec.outputs)} arrays", str(len(given)), "one per result")
     arrays: list[Array] = []
     for index, (tensor, value) in enumerate(zip(spec.outputs, given, strict=True)):
-        array = value.numpy() if isinstance(value, Buffer) else value
+        array = _as_output(value)
         what = f"output {index} '{tensor.name}'"
         if not isinstance(array, np.ndarray):
             raise _error(spec, "RT006", f"{what} is not an array", str(tensor), type(value).__name__, "pass a numpy array or a Buffer")
@@ -67,6 +67,23 @@ def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: CallSizes) ->
                 raise _error(spec, "RT006", f"{what} shares memory with output {other}", "arrays that do not overlap", found, hint)
         arrays.append(array)
     return arrays
+
+
+def _as_output(value: Any) -> Any:
+    """The array that an output's memory is seen through; `value` itself when it is none."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, Buffer):
+        return value.numpy()
+    return np.from_dlpack(value) if hasattr(value, "__dlpack__") else value
+
+
+def no_outputs(spec: FunctionSpec, given: Any) -> GradirError:
+    """The error for an `out=` that is neither an array nor a sequence of arrays."""
+    expected = ", ".join(map(str, spec.outputs)) or "()"
+    many = f"a tuple of {len(spec.outputs)} arrays: {expected}"
+    wanted = f"an array {expected}" if len(spec.outputs) == 1 else many
+    return _error(spec, "RT006", "out= is no array", wanted, type(given).__name__, "pass numpy arrays or Buffers")
 
 
 def _share_bytes(a: Array, b: Array) -> bool:
@@ -112,7 +129,8 @@ def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: Call
         if tensor.binds:
             sizes.see(tensor.binds, int(array), f"value of '{tensor.name}'")
         return array[()]
-    return np.require(array, requirements=("C", "A"))
+    plain = np.require(array, requirements=("C", "A"))
+    return plain if plain.dtype is dtype else plain.view(dtype)  # equal types may be different objects; native code knows one of them
 
 
 def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:

@@ -351,20 +351,11 @@ def test_an_array_that_escaped() -> None:
     assert "gradir.dynamic_slice" in raised(lambda x, k: x[k : k + 1], A, np.int32(0)).hint
 
 
-def test_packing_takes_one_structure_only() -> None:
-    from gradir.frontends.python.packing import packer, unpacker
+def test_packing_builds_what_was_flattened() -> None:
+    from gradir.frontends.python.packing import packer
     from gradir.frontends.python.pytrees import flatten
 
     tree = {"b": [A, None], "a": Pair(1.5, Box(np.float32(2), (A[0],)))}
     leaves, structure = flatten(tree)
-    unpack = unpacker(structure, leaves)
-    assert unpack is not None
-    taken = unpack(tree)
-    assert taken is not None and all(x is y for x, y in zip(taken, leaves, strict=True))
     again = packer(structure)(leaves)
-    assert flatten(again)[1] == structure
-    others = [
-        {**tree, "c": 1}, {"b": tree["b"]}, {**tree, "b": (A, None)}, {**tree, "b": [A, 1]}, {**tree, "b": [A[:1], None]},
-        {**tree, "b": [A.astype(np.float64), None]}, {**tree, "a": (1.5, tree["a"].right)}, {**tree, "a": Pair(1, tree["a"].right)}, A, {},
-    ]  # fmt: skip
-    assert [unpack(other) for other in others] == [None] * len(others)
+    assert flatten(again)[1] == structure and all(x is y for x, y in zip(flatten(again)[0], leaves, strict=True))

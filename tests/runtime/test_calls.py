@@ -11,9 +11,10 @@ import pytest
 
 from gradir.errors import GradirError
 from gradir.runtime import Buffer, Function, TensorSpec
-from gradir.runtime.call import Plan, Spec, fast_call_works, scalar_word
+from gradir.runtime.call import scalar_word
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.manifest import SizeSpec
+from gradir.runtime.plan import Plan, Spec, fast_call_works
 from gradir.runtime.signature import check_inputs, check_outputs, make_outputs
 from tests.runtime import compiled_programs as programs
 
@@ -31,6 +32,7 @@ def refused(code: str, call, *arguments, **options) -> GradirError:
 def slow(function: Function) -> Function:
     """The same function without the native wrapper."""
     function.flat = function._slow_call
+    function.__call__ = function._slow_packed_call
     return function
 
 
@@ -44,7 +46,8 @@ def test_this_interpreter_uses_the_native_wrapper():
     assert fast_call_works()
     function = programs.add()["add"]
     function(X, Y)
-    assert type(function.flat).__name__ == "builtin_function_or_method"
+    function.flat(X, Y)
+    assert type(function.flat).__name__ == type(function.__call__).__name__ == "builtin_function_or_method"
 
 
 def test_result_is_a_new_array(add):
@@ -300,7 +303,7 @@ def test_concurrent_calls_have_their_own_arenas(path):
 
 def test_the_builtin_alone_keeps_the_code_alive():
     function = programs.add()["add"]
-    function(X, Y)
+    function.flat(X, Y)
     flat = function.flat
     del function
     import gc
@@ -341,7 +344,7 @@ def test_wrapper_structs_have_the_layout_of_its_ir():
     import ctypes
 
     assert ctypes.sizeof(Spec) == 32 and ctypes.sizeof(Plan) == 16 * 8
-    assert [name for name, _ in Plan._fields_][9:] == ["specs", "ndarray", "new_array", "set_base", "callback", "user", "limits"]
+    assert [name for name, _ in Plan._fields_][9:] == ["ndarray", "new_array", "handler", "callback", "user", "limits", "brief"]
 
 
 def test_scalar_words():

@@ -58,10 +58,10 @@ def test_first_use_by_several_threads_makes_one_library():
 def test_first_calls_by_several_threads_share_what_points_into_it():
     """A builtin points to the definition of its method for ever: one that a second thread replaced was freed, and the next call crashed."""
     code = (
-        "import threading, time; from gradir.runtime import call\n"
-        "real, found, start = call.native, [], threading.Barrier(4)\n"
-        "call.native = lambda: (time.sleep(0.05), real())[1]\n"
-        "def use(): start.wait(); found.append(call._method())\n"
+        "import threading, time; from gradir.runtime import dispatch\n"
+        "real, found, start = dispatch.native, [], threading.Barrier(4)\n"
+        "dispatch.native = lambda: (time.sleep(0.05), real())[1]\n"
+        "def use(): start.wait(); found.append(dispatch._method())\n"
         "threads = [threading.Thread(target=use) for _ in range(4)]\n"
         "for t in threads: t.start()\n"
         "for t in threads: t.join()\n"

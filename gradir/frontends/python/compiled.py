@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,11 @@ from gradir.driver.report import CompileReport
 from gradir.driver.residuals import ResidualReport, residual_report
 from gradir.errors import GradirError
 from gradir.frontends.python.packing import Pack, packer
-from gradir.frontends.python.pytrees import Structure, flatten
+from gradir.frontends.python.places import entry_of
+from gradir.frontends.python.pytrees import LEAF, Structure, flatten, unflatten
 from gradir.ir.text import print_module
-from gradir.runtime.module import Module
+from gradir.runtime.dispatch import DirectCall, Dispatch
+from gradir.runtime.module import Function, Module
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,12 @@ class Options:
     budget: int | None = None
 
 
-@dataclass
-class Compiled:
-    """One program: call it with arguments of the structure, shapes and types that it was compiled for."""
+@dataclass(eq=False)
+class Compiled(DirectCall):
+    """One program: call it with arguments of the structure, shapes and types that it was compiled for.
+
+    With `out=` (an array, or a container of arrays like the result) the results are written to these arrays.
+    """
 
     name: str
     level1: ModuleOp = field(repr=False)
@@ -49,17 +54,48 @@ class Compiled:
     watch: Watch | None = field(default=None, repr=False)
     options: Options = field(default_factory=Options, repr=False)
 
+    def __post_init__(self) -> None:
+        self._dispatch: Dispatch | None = None
+        self.__call__ = self._any_call
+
     def run(self, *leaves: Any) -> tuple[Any, ...]:
         """Flat arguments to flat results."""
         return self.flat(*leaves)
 
     @property
+    def function(self) -> Function:
+        """The loaded function."""
+        return self.module[self.name]
+
+    @property
     def flat(self) -> Callable[..., tuple[Any, ...]]:
         """The compiled function on flat arguments; with `check_nan` it raises GradirError RT040."""
-        flat = self.module[self.name].flat
+        flat = self.function.flat
         return flat if self.watch is None else self.watch.watched(flat, f"@{self.name}")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def result(self, leaves: Sequence[Any], out: Any = None) -> Any:
+        """The result for flat arguments, in its container; written to the arrays of `out` where given."""
+        if out is None:
+            return self.pack(self.flat(*leaves))
+        given = leaves_like(out, self.outputs, self.name)
+        if self.watch is None:
+            return self.pack(self.function.write(leaves, given))
+        return self.pack(self.watch.watched(lambda *leaves: self.function.write(leaves, given), f"@{self.name}")(*leaves))
+
+    def _any_call(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """A call that native code does not know."""
+        leaves = self.leaves_of(args, kwargs)
+        result = self.result(leaves, out)
+        entry = None if self.watch is not None else entry_of(self.function, self.outputs, args, kwargs)
+        if entry is not None:
+            if self._dispatch is None:
+                self._dispatch = Dispatch(self._any_call)
+            self._dispatch.add(entry)
+            self.__call__ = self._dispatch.builtin()
+        return result
+
+    def leaves_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The flat arguments of a call; GradirError GR107 for another structure."""
         leaves, structure = flatten((args, kwargs))
         if structure != self.inputs:
             raise GradirError(
@@ -70,7 +106,7 @@ class Compiled:
                 expected=str(self.inputs),
                 found=str(structure),
             )
-        return self.pack(self.run(*leaves))
+        return leaves
 
     @functools.cached_property
     def pack(self) -> Pack:

@@ -19,18 +19,20 @@ from gradir.frontends.python.derivative_ops import differentiated_arguments, jvp
 from gradir.frontends.python.functions import trace_function
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.pytrees import Structure, flatten, unflatten
-from gradir.frontends.python.trace import STATE, FunctionTrace, ModuleTrace, current, into, python_location, ssa
+from gradir.frontends.python.trace import MODES, STATE, FunctionTrace, ModuleTrace, current, into, python_location, ssa
 from gradir.ir.builder import new_function
 
 
 @contextmanager
 def eager() -> Generator[None]:
     """Run traced functions eagerly, in this thread, for the duration of the block."""
+    MODES.count(1)
     STATE.eager += 1
     try:
         yield
     finally:
         STATE.eager -= 1
+        MODES.count(-1)
 
 
 def eager_value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...]) -> Any:

@@ -16,30 +16,40 @@ from gradir.dialects.types import element_type, tensor
 from gradir.driver.check_nan import compile_checked
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
+from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.compiled import Compiled, Options
+from gradir.frontends.python.compiled import Compiled, Options, write_results
 from gradir.frontends.python.dims import learn, limits_as_attribute
 from gradir.frontends.python.dynamic import Shapes, Spec, described, named_arguments
 from gradir.frontends.python.eager import to_numpy
 from gradir.frontends.python.functions import argument_names, call, trace_function
 from gradir.frontends.python.operands import as_array
-from gradir.frontends.python.packing import Pack, Unpack, unpacker
+from gradir.frontends.python.places import entry_of
 from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.residuals import residual_choice
-from gradir.frontends.python.trace import ModuleTrace, current, eager_mode, tracing, user_error
+from gradir.frontends.python.trace import MODES, ModuleTrace, current, eager_mode, tracing, user_error
 from gradir.ir.structure import function_named
+from gradir.runtime.dispatch import DirectCall, Dispatch
+from gradir.runtime.process_lock import ProcessLock
 
 
-class Jitted:
-    """A function that compiles itself for each kind of arguments it meets. Made by `jit`."""
+class Jitted(DirectCall):
+    """A function that compiles itself for each kind of arguments it meets. Made by `jit`.
+
+    A call of a kind that was met before goes from the native function in `__call__` straight into compiled code. With `out=` (an array,
+    or a container of arrays like the result) the results are written to these arrays; a function that has an argument `out` keeps it.
+    """
 
     def __init__(self, function: Callable[..., Any], options: Options, static: frozenset[int | str], dynamic: Shapes | None = None) -> None:
         functools.update_wrapper(self, function, updated=())
         self.function, self.options, self.static = function, options, _both_ways(function, static)
         self.dynamic = named_arguments(function, dynamic or {})
         self._programs: dict[Any, Compiled] = {}
-        self._recent: tuple[Unpack, Callable[..., Any], Pack] | None = None
+        self._takes_out = _has_own_out(function)
+        self._dispatch: Dispatch | None = None
+        self._compiling = ProcessLock()
+        self.__call__ = self._any_call
 
     def __repr__(self) -> str:
         return f"<gradir.jit {getattr(self.function, '__name__', 'f')}: {len(self._programs)} programs>"
@@ -47,20 +57,20 @@ class Jitted:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __reduce__(self) -> str:
+        """By name, as Python functions: other processes import it."""
+        return getattr(self, "__qualname__", type(self).__name__)
+
+    def _any_call(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that native code does not know: in a trace, of a new kind, with arguments to convert or to explain."""
+        out = None if self._takes_out else kwargs.pop("out", None)
         if tracing():
+            if out is not None:
+                raise _out_in_trace(self.function)
             return self._nested(args, kwargs)
         if eager_mode():
-            return self._eagerly(args, kwargs)
-        if self._recent is not None and not self.static:
-            unpack, run, pack = self._recent
-            taken = unpack((args, kwargs))
-            if taken is not None:
-                return pack(run(*taken))
-        return self._dispatch(args, kwargs)
-
-    def _dispatch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Find or compile the program for these arguments, and remember how to recognise the next ones like them."""
+            result = self._eagerly(args, kwargs)
+            return result if out is None else write_results(result, out, getattr(self.function, "__name__", "f"))
         dynamic, fixed = self._split(args, kwargs)
         leaves, structure = flatten(dynamic)
         if self.dynamic:
@@ -69,11 +79,24 @@ class Jitted:
         key = (structure, _static_key(fixed), *[_signature(x) for x in kinds])
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = self._compile(dynamic, fixed, args)
-        results = program.run(*leaves)
-        unpack = unpacker(structure, kinds)
-        self._recent = (unpack, program.flat, program.pack) if unpack is not None else None
-        return program.pack(results)
+            with self._compiling:  # several threads may meet a kind for the first time: one compiles, the others wait
+                program = self._programs.get(key)
+                if program is None:
+                    program = self._programs[key] = self._compile(dynamic, fixed, args)
+        result = program.result(leaves, out)
+        self._remember(program, args, kwargs)
+        return result
+
+    def _remember(self, program: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Let native code recognise calls like this one."""
+        entry = None if program.watch is not None else entry_of(program.function, program.outputs, args, kwargs, self.static)
+        if entry is None:
+            return
+        if self._dispatch is None:
+            self._dispatch = Dispatch(self._any_call, out=None if self._takes_out else "out", modes=MODES.word)
+        self._dispatch.add(entry)
+        if self.__call__ == self._any_call:
+            self.__call__ = self._dispatch.builtin()
 
     @property
     def programs(self) -> tuple[Compiled, ...]:
@@ -204,6 +227,26 @@ def _both_ways(function: Callable[..., Any], static: frozenset[int | str]) -> fr
     return frozenset(both)
 
 
+def _has_own_out(function: Callable[..., Any]) -> bool:
+    """Whether `out` is one of the function's own arguments."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a callable without a signature
+        return False
+    return "out" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _out_in_trace(function: Callable[..., Any]) -> GradirError:
+    name = getattr(function, "__name__", "f")
+    return user_error(
+        f"{name}: out= inside of a function that is traced",
+        code="GR132",
+        expected="a call from outside of traced functions",
+        found="out= in a trace",
+        hint="leave it away: compiled code decides where results lie",
+    )
+
+
 def _static_key(fixed: tuple[Any, ...]) -> tuple[Any, ...]:
     """The static arguments as a key that tells 1, 1.0 and True apart; GradirError GR103 for one without a hash."""
     for name, value in fixed:
@@ -222,6 +265,9 @@ def _signature(x: Any) -> Any:
         return x.shape, x.dtype
     if isinstance(x, bool | int | float | complex):
         return (), promotion.weak_dtype(x)
+    if hasattr(x, "__dlpack__") and not isinstance(x, Array):
+        array = np.from_dlpack(x)
+        return array.shape, array.dtype
     return placeholder(x).type
 
 

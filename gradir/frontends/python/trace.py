@@ -6,6 +6,7 @@ Three modes share one entry, `apply`: *tracing* appends an op; *eager* evaluates
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
@@ -78,9 +79,36 @@ class _State(threading.local):
     function: FunctionTrace | None = None
     builder: Builder | None = None
     eager: int = 0
+    depth: int = 0
+    """How many of them are open in this thread (see `MODES`)."""
 
 
 STATE = _State()
+
+
+class _Modes:
+    """How many traces and eager blocks are open in all threads: while there are any, native code leaves calls to Python, which tells
+    a call inside of them from one outside."""
+
+    def __init__(self) -> None:
+        self.word = ctypes.c_int64(0)
+        self._lock = threading.Lock()
+
+    def count(self, change: int) -> None:
+        with self._lock:
+            STATE.depth += change
+            self.word.value += change
+
+    def in_child(self) -> None:
+        """After a fork only this thread is left."""
+        self._lock = threading.Lock()
+        self.word.value = STATE.depth
+
+
+MODES = _Modes()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=MODES.in_child)
 
 
 def tracing() -> bool:
@@ -96,11 +124,13 @@ def eager_mode() -> bool:
 def into(function: FunctionTrace | None, block: Block | None) -> Generator[None]:
     """Record into `block` of `function` for the duration."""
     saved = STATE.function, STATE.builder
+    MODES.count(1)
     STATE.function, STATE.builder = function, None if block is None else Builder(block)
     try:
         yield
     finally:
         STATE.function, STATE.builder = saved
+        MODES.count(-1)
 
 
 def current() -> tuple[FunctionTrace, Builder]:

@@ -22,6 +22,7 @@ EXPORTS = (
     "gradir.call",
     "gradir.call_c",
     "gradir.callback",
+    "gradir.memory_handler",
     "gradir.parallel_for",
     "gradir.pool",
     "gradir.pool_unlock",

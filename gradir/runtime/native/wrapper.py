@@ -1,203 +1,49 @@
-"""LLVM IR of the call from Python into compiled code: one native function that reads a plan, no code per signature.
+"""LLVM IR of the call from Python into compiled code: one native function that reads plans, no code per signature.
 
-`@gradir.call(self, args, nargs)` is a METH_FASTCALL function whose `self` is a tuple of a capsule over a `Plan` and of whatever
-keeps that plan and the code behind it alive (see `gradir.runtime.call`).
-It checks every argument by looking into the ndarray struct (exact type, identical dtype object, rank, dims, C-contiguous and aligned),
-takes arena and outputs from the pool, releases the GIL around the entry and returns a tuple of new arrays that own their blocks.
-Anything it does not recognise goes, with the same arguments, to the plan's Python callable `slow`, which converts or explains.
+`@gradir.call(self, args, nargs, kwnames)` is a METH_FASTCALL | METH_KEYWORDS function whose `self` is a tuple of a capsule over a
+`Dispatch` and of whatever keeps that, the plans and the code behind them alive (see `gradir.runtime.dispatch`). A dispatch lists
+entries, the newest first: a tree of nodes for the arguments, one for the result, and the plan of a compiled function. The first entry
+whose nodes match (`arguments`) is called: arena from the pool, outputs from the pool or those of the keyword `out` (`results`), the GIL
+released unless the plan says that the code takes less time than that, the result packed. Anything else goes, with the same arguments,
+to the dispatch's Python callable `slow`, which converts, compiles or explains.
 
-The struct offsets are those of CPython 3.11+ (with the GIL) and numpy 1.26+; `gradir.runtime.call` probes them before it uses this
-function. The context and the slots of a call live on the caller's stack, so calls in flight share nothing.
+The context, the slots and all tables of a call live on the caller's stack, so calls in flight share nothing.
 """
 
 from __future__ import annotations
 
+from gradir.runtime.native import arguments, results
+
 PYTHON_SYMBOLS = (
+    *arguments.PYTHON_SYMBOLS,
+    *results.PYTHON_SYMBOLS,
     "PyCapsule_GetPointer",
-    "PyCapsule_New",
-    "PyErr_Clear",
     "PyEval_RestoreThread",
     "PyEval_SaveThread",
     "PyObject_CallFunction",
     "PyObject_Vectorcall",
-    "PyTuple_GetItem",
-    "PyTuple_New",
-    "PyTuple_SetItem",
-    "Py_DecRef",
-    "Py_IncRef",
 )
 """What the wrapper calls in the interpreter; their addresses are given at link time, so this code never goes to disk."""
 
-WRAPPER_IR = """
+TYPES_IR = """
+; entry, failed, inputs, outputs, arena bytes, slots, threads, symbols, specs, ndarray, new array, memory handler, callback, user, limits,
+; whether it is brief
+%Plan = type { ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64 }
+; plan, positional arguments, keywords, their names, argument of each node, nodes, node of the result, objects held at most
+%Entry = type { ptr, i64, i64, ptr, ptr, ptr, ptr, i64 }
+; word that is not 0 while a thread traces, entries, pointers to them, slow, the keyword of given outputs (or null)
+%Dispatch = type { ptr, i64, ptr, ptr, ptr }
+"""
+
+_CALL_IR = """
 declare ptr @PyCapsule_GetPointer(ptr, ptr)
-declare ptr @PyCapsule_New(ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyObject_CallFunction(ptr, ptr, ...)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare void @PyErr_Clear()
-declare ptr @PyTuple_GetItem(ptr, i64)
-declare ptr @PyTuple_New(i64)
-declare i32 @PyTuple_SetItem(ptr, i64, ptr)
-declare void @Py_DecRef(ptr)
-declare void @Py_IncRef(ptr)
 
 @failure.format = internal constant [8 x i8] c"iLLLLLL\\00"
-
-%Plan = type { ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
-%Spec = type { ptr, i64, ptr, i64 }
-
-; Check one argument, store its pointer and dynamic sizes; the next free slot, or null when the array is not plainly right.
-define internal ptr @take_argument(ptr %array, ptr %spec, ptr %ndarray, ptr %symbols, ptr %slot) {
-entry:
-  %type.at = getelementptr i8, ptr %array, i64 8
-  %type = load ptr, ptr %type.at
-  %is.array = icmp eq ptr %type, %ndarray
-  br i1 %is.array, label %look, label %no
-look:
-  %descr.at = getelementptr i8, ptr %array, i64 56
-  %descr = load ptr, ptr %descr.at
-  %descr.want = load ptr, ptr %spec
-  %descr.ok = icmp eq ptr %descr, %descr.want
-  %rank.at = getelementptr i8, ptr %array, i64 24
-  %rank32 = load i32, ptr %rank.at
-  %rank = zext i32 %rank32 to i64
-  %rank.want.at = getelementptr %Spec, ptr %spec, i64 0, i32 1
-  %rank.want = load i64, ptr %rank.want.at
-  %rank.ok = icmp eq i64 %rank, %rank.want
-  %flags.at = getelementptr i8, ptr %array, i64 64
-  %flags = load i32, ptr %flags.at
-  %both = and i32 %flags, 257
-  %flags.ok = icmp eq i32 %both, 257
-  %ok0 = and i1 %descr.ok, %rank.ok
-  %ok = and i1 %ok0, %flags.ok
-  br i1 %ok, label %pointer, label %no
-pointer:
-  %data.at = getelementptr i8, ptr %array, i64 16
-  %data = load ptr, ptr %data.at
-  store ptr %data, ptr %slot
-  %slot.first = getelementptr i64, ptr %slot, i64 1
-  %dims.at = getelementptr i8, ptr %array, i64 32
-  %dims = load ptr, ptr %dims.at
-  %wants.at = getelementptr %Spec, ptr %spec, i64 0, i32 2
-  %wants = load ptr, ptr %wants.at
-  br label %dim
-dim:
-  %k = phi i64 [0, %pointer], [%k.next, %dim.good]
-  %free = phi ptr [%slot.first, %pointer], [%free.next, %dim.good]
-  %more = icmp ult i64 %k, %rank
-  br i1 %more, label %compare, label %yes
-compare:
-  %have.at = getelementptr i64, ptr %dims, i64 %k
-  %have = load i64, ptr %have.at
-  %want.at = getelementptr i64, ptr %wants, i64 %k
-  %want = load i64, ptr %want.at
-  %static = icmp sge i64 %want, 0
-  br i1 %static, label %fixed, label %named
-fixed:
-  %equal = icmp eq i64 %have, %want
-  br i1 %equal, label %dim.good, label %no
-named:
-  store i64 %have, ptr %free
-  %free.more = getelementptr i64, ptr %free, i64 1
-  %symbol = xor i64 %want, -1
-  %bound.at = getelementptr i64, ptr %symbols, i64 %symbol
-  %bound = load i64, ptr %bound.at
-  %unbound = icmp eq i64 %bound, -1
-  %agrees = icmp eq i64 %bound, %have
-  %fine = or i1 %unbound, %agrees
-  store i64 %have, ptr %bound.at
-  br i1 %fine, label %dim.good, label %no
-dim.good:
-  %free.next = phi ptr [%free, %fixed], [%free.more, %named]
-  %k.next = add i64 %k, 1
-  br label %dim
-yes:
-  ret ptr %free
-no:
-  ret ptr null
-}
-
-define internal void @drop_block(ptr %capsule) {
-  %block = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
-  call void @gradir.release(ptr null, ptr %block)
-  ret void
-}
-
-; A new output array over a block of the pool; stores its pointer and dynamic sizes, advances *%slot.at. Null: no memory.
-define internal ptr @make_output(ptr %plan, ptr %spec, ptr %symbols, ptr %slot.at) {
-entry:
-  %shape = alloca [64 x i64]
-  %rank.at = getelementptr %Spec, ptr %spec, i64 0, i32 1
-  %rank = load i64, ptr %rank.at
-  %wants.at = getelementptr %Spec, ptr %spec, i64 0, i32 2
-  %wants = load ptr, ptr %wants.at
-  %size.at = getelementptr %Spec, ptr %spec, i64 0, i32 3
-  %size = load i64, ptr %size.at
-  %slot = load ptr, ptr %slot.at
-  %slot.first = getelementptr i64, ptr %slot, i64 1
-  br label %dim
-dim:
-  %k = phi i64 [0, %entry], [%k.next, %dim.done]
-  %bytes = phi i64 [%size, %entry], [%bytes.next, %dim.done]
-  %free = phi ptr [%slot.first, %entry], [%free.next, %dim.done]
-  %more = icmp ult i64 %k, %rank
-  br i1 %more, label %one, label %block
-one:
-  %want.at = getelementptr i64, ptr %wants, i64 %k
-  %want = load i64, ptr %want.at
-  %static = icmp sge i64 %want, 0
-  br i1 %static, label %dim.done, label %named
-named:
-  %symbol = xor i64 %want, -1
-  %bound.at = getelementptr i64, ptr %symbols, i64 %symbol
-  %bound = load i64, ptr %bound.at
-  store i64 %bound, ptr %free
-  %free.more = getelementptr i64, ptr %free, i64 1
-  br label %dim.done
-dim.done:
-  %extent = phi i64 [%want, %one], [%bound, %named]
-  %free.next = phi ptr [%free, %one], [%free.more, %named]
-  %shape.at = getelementptr i64, ptr %shape, i64 %k
-  store i64 %extent, ptr %shape.at
-  %bytes.next = mul i64 %bytes, %extent
-  %k.next = add i64 %k, 1
-  br label %dim
-block:
-  store ptr %free, ptr %slot.at
-  %data = call ptr @gradir.allocate(ptr null, i64 %bytes, i64 64)
-  %none = icmp eq ptr %data, null
-  br i1 %none, label %fail, label %wrap
-wrap:
-  store ptr %data, ptr %slot
-  %descr = load ptr, ptr %spec
-  call void @Py_IncRef(ptr %descr)
-  %ndarray.at = getelementptr %Plan, ptr %plan, i64 0, i32 10
-  %ndarray = load ptr, ptr %ndarray.at
-  %create.at = getelementptr %Plan, ptr %plan, i64 0, i32 11
-  %create = load ptr, ptr %create.at
-  %rank32 = trunc i64 %rank to i32
-  %array = call ptr %create(ptr %ndarray, ptr %descr, i32 %rank32, ptr %shape, ptr null, ptr %data, i32 1281, ptr null)
-  %no.array = icmp eq ptr %array, null
-  br i1 %no.array, label %unblock, label %own
-own:
-  %owner = call ptr @PyCapsule_New(ptr %data, ptr null, ptr @drop_block)
-  %no.owner = icmp eq ptr %owner, null
-  br i1 %no.owner, label %unarray, label %attach
-attach:
-  %attach.at = getelementptr %Plan, ptr %plan, i64 0, i32 12
-  %set.base = load ptr, ptr %attach.at
-  %x0 = call i32 %set.base(ptr %array, ptr %owner)
-  ret ptr %array
-unarray:
-  call void @Py_DecRef(ptr %array)
-  br label %unblock
-unblock:
-  call void @gradir.release(ptr null, ptr %data)
-  br label %fail
-fail:
-  ret ptr null
-}
+@mismatch = internal constant i64 0
 
 ; Let the plan's `failed` raise: null, with the exception set.
 define internal ptr @raise(ptr %failed, i32 %status, ptr %error) {
@@ -212,65 +58,23 @@ define internal ptr @raise(ptr %failed, i32 %status, ptr %error) {
   %c = load i64, ptr %c.at
   %d.at = getelementptr i64, ptr %error, i64 5
   %d = load i64, ptr %d.at
-  %raised = call ptr (ptr, ptr, ...) @PyObject_CallFunction(
-      ptr %failed, ptr @failure.format, i32 %status, i64 %code, i64 %op, i64 %a, i64 %b, i64 %c, i64 %d)
-  ret ptr %raised
+  %nothing = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %failed, ptr @failure.format,
+    i32 %status, i64 %code, i64 %op, i64 %a, i64 %b, i64 %c, i64 %d)
+  ret ptr %nothing
 }
 
-define ptr @gradir.call(ptr %self, ptr %args, i64 %nargs) {
+; Whether every bound size keeps its limits: rows of min, max, multiple.
+define internal i1 @within_limits(ptr %limits, ptr %symbols, i64 %count) {
 entry:
-  %capsule = call ptr @PyTuple_GetItem(ptr %self, i64 0)
-  %plan = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
-  %inputs.at = getelementptr %Plan, ptr %plan, i64 0, i32 3
-  %inputs = load i64, ptr %inputs.at
-  %right = icmp eq i64 %inputs, %nargs
-  br i1 %right, label %prepare, label %slow
-prepare:
-  %context = alloca [64 x i8], align 16
-  %error = alloca [48 x i8], align 16
-  %slot.at = alloca ptr
-  %slot.count.at = getelementptr %Plan, ptr %plan, i64 0, i32 6
-  %slot.count = load i64, ptr %slot.count.at
-  %slots = alloca i64, i64 %slot.count, align 16
-  %symbol.count.at = getelementptr %Plan, ptr %plan, i64 0, i32 8
-  %symbol.count = load i64, ptr %symbol.count.at
-  %symbols = alloca i64, i64 %symbol.count, align 16
-  call void @llvm.memset.p0.i64(ptr %error, i8 0, i64 48, i1 false)
-  %symbol.bytes = shl i64 %symbol.count, 3
-  call void @llvm.memset.p0.i64(ptr %symbols, i8 -1, i64 %symbol.bytes, i1 false)
-  %specs.at = getelementptr %Plan, ptr %plan, i64 0, i32 9
-  %specs = load ptr, ptr %specs.at
-  %ndarray.at = getelementptr %Plan, ptr %plan, i64 0, i32 10
-  %ndarray = load ptr, ptr %ndarray.at
-  br label %input
-input:
-  %i = phi i64 [0, %prepare], [%i.next, %input.good]
-  %slot = phi ptr [%slots, %prepare], [%slot.next, %input.good]
-  %more.inputs = icmp ult i64 %i, %inputs
-  br i1 %more.inputs, label %input.one, label %inputs.done
-input.one:
-  %argument.at = getelementptr ptr, ptr %args, i64 %i
-  %argument = load ptr, ptr %argument.at
-  %spec = getelementptr %Spec, ptr %specs, i64 %i
-  %slot.next = call ptr @take_argument(ptr %argument, ptr %spec, ptr %ndarray, ptr %symbols, ptr %slot)
-  %strange = icmp eq ptr %slot.next, null
-  br i1 %strange, label %slow, label %input.good
-input.good:
-  %i.next = add i64 %i, 1
-  br label %input
-inputs.done:
-  store ptr %slot, ptr %slot.at
-  %limits.at = getelementptr %Plan, ptr %plan, i64 0, i32 15
-  %limits = load ptr, ptr %limits.at
   %unlimited = icmp eq ptr %limits, null
-  br i1 %unlimited, label %allowed, label %limit
-limit:
-  %s = phi i64 [0, %inputs.done], [%s.next, %limit.one]
-  %within = phi i1 [true, %inputs.done], [%still, %limit.one]
-  %s.left = icmp ult i64 %s, %symbol.count
-  %go.on = and i1 %s.left, %within
-  br i1 %go.on, label %limit.one, label %limits.done
-limit.one:
+  br i1 %unlimited, label %yes, label %test
+test:
+  %s = phi i64 [0, %entry], [%s.next, %one]
+  %within = phi i1 [true, %entry], [%still, %one]
+  %left = icmp ult i64 %s, %count
+  %go.on = and i1 %left, %within
+  br i1 %go.on, label %one, label %done
+one:
   %size.at = getelementptr i64, ptr %symbols, i64 %s
   %size = load i64, ptr %size.at
   %row = getelementptr [3 x i64], ptr %limits, i64 %s
@@ -286,45 +90,29 @@ limit.one:
   %between = and i1 %enough, %few
   %still = and i1 %between, %even
   %s.next = add i64 %s, 1
-  br label %limit
-limits.done:
-  br i1 %within, label %allowed, label %slow
-allowed:
-  %outputs.at = getelementptr %Plan, ptr %plan, i64 0, i32 4
-  %outputs = load i64, ptr %outputs.at
-  %tuple = call ptr @PyTuple_New(i64 %outputs)
-  %no.tuple = icmp eq ptr %tuple, null
-  br i1 %no.tuple, label %nothing, label %output
-output:
-  %o = phi i64 [0, %allowed], [%o.next, %output.good]
-  %more.outputs = icmp ult i64 %o, %outputs
-  br i1 %more.outputs, label %output.one, label %outputs.done
-output.one:
-  %o.index = add i64 %inputs, %o
-  %o.spec = getelementptr %Spec, ptr %specs, i64 %o.index
-  %array = call ptr @make_output(ptr %plan, ptr %o.spec, ptr %symbols, ptr %slot.at)
-  %no.array = icmp eq ptr %array, null
-  br i1 %no.array, label %short, label %output.good
-output.good:
-  %x0 = call i32 @PyTuple_SetItem(ptr %tuple, i64 %o, ptr %array)
-  %o.next = add i64 %o, 1
-  br label %output
-outputs.done:
-  %arena.bytes.at = getelementptr %Plan, ptr %plan, i64 0, i32 5
+  br label %test
+done:
+  ret i1 %within
+yes:
+  ret i1 true
+}
+
+; Arena, context, GIL: the status of the run. 2 when there is no memory.
+define internal i32 @run(ptr %plan, ptr %slots, ptr %slot.end, ptr %error) {
+entry:
+  %context = alloca [64 x i8], align 16
+  %arena.bytes.at = getelementptr %Plan, ptr %plan, i64 0, i32 4
   %arena.bytes = load i64, ptr %arena.bytes.at
   %wants.arena = icmp sgt i64 %arena.bytes, 0
-  br i1 %wants.arena, label %arena.take, label %run
-arena.take:
+  br i1 %wants.arena, label %take, label %prepare
+take:
   %arena.new = call ptr @gradir.allocate(ptr null, i64 %arena.bytes, i64 64)
   %no.arena = icmp eq ptr %arena.new, null
-  br i1 %no.arena, label %short, label %arena.store
-arena.store:
-  %arena.slot = load ptr, ptr %slot.at
-  store ptr %arena.new, ptr %arena.slot
-  br label %run
-run:
-  %arena = phi ptr [null, %outputs.done], [%arena.new, %arena.store]
-  %entry.function = load ptr, ptr %plan
+  store ptr %arena.new, ptr %slot.end
+  br i1 %no.arena, label %short, label %prepare
+prepare:
+  %arena = phi ptr [null, %entry], [%arena.new, %take]
+  %function = load ptr, ptr %plan
   store i64 1, ptr %context
   %parallel.at = getelementptr i8, ptr %context, i64 8
   store ptr @gradir.parallel_for, ptr %parallel.at
@@ -334,47 +122,263 @@ run:
   store ptr @gradir.release, ptr %free.at
   %error.at = getelementptr i8, ptr %context, i64 32
   store ptr %error, ptr %error.at
-  %threads.from = getelementptr %Plan, ptr %plan, i64 0, i32 7
+  %threads.from = getelementptr %Plan, ptr %plan, i64 0, i32 6
   %threads = load i64, ptr %threads.from
   %threads.at = getelementptr i8, ptr %context, i64 40
   store i64 %threads, ptr %threads.at
-  %callback.from = getelementptr %Plan, ptr %plan, i64 0, i32 13
+  %callback.from = getelementptr %Plan, ptr %plan, i64 0, i32 12
   %callback = load ptr, ptr %callback.from
   %callback.at = getelementptr i8, ptr %context, i64 48
   store ptr %callback, ptr %callback.at
   %user.at = getelementptr i8, ptr %context, i64 56
-  %user.from = getelementptr %Plan, ptr %plan, i64 0, i32 14
+  %user.from = getelementptr %Plan, ptr %plan, i64 0, i32 13
   %user = load ptr, ptr %user.from
   store ptr %user, ptr %user.at
+  %brief.at = getelementptr %Plan, ptr %plan, i64 0, i32 15
+  %brief = load i64, ptr %brief.at
+  %keep = icmp ne i64 %brief, 0
+  br i1 %keep, label %at.once, label %without
+at.once:
+  %status.brief = call i32 %function(ptr %context, ptr %slots)
+  br label %ran
+without:
   %thread.state = call ptr @PyEval_SaveThread()
-  %status = call i32 %entry.function(ptr %context, ptr %slots)
+  %status.long = call i32 %function(ptr %context, ptr %slots)
   call void @PyEval_RestoreThread(ptr %thread.state)
+  br label %ran
+ran:
+  %status = phi i32 [%status.brief, %at.once], [%status.long, %without]
+  %no.block = icmp eq ptr %arena, null
+  br i1 %no.block, label %done, label %give.back
+give.back:
   call void @gradir.release(ptr null, ptr %arena)
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %return, label %fail
-return:
-  ret ptr %tuple
-fail:
-  call void @Py_DecRef(ptr %tuple)
-  %failed.at = getelementptr %Plan, ptr %plan, i64 0, i32 2
-  %failed = load ptr, ptr %failed.at
-  %raised = call ptr @raise(ptr %failed, i32 %status, ptr %error)
-  ret ptr %raised
+  br label %done
+done:
+  ret i32 %status
 short:
-  call void @Py_DecRef(ptr %tuple)
+  ret i32 2
+}
+
+; Call one entry: its result, null with an exception, or @mismatch when these are not arguments that it takes as they are.
+define internal ptr @attempt(ptr %entry, ptr %args, i64 %nargs, ptr %kwnames, i64 %keywords, ptr %out) {
+start:
+  %positions.at = getelementptr %Entry, ptr %entry, i64 0, i32 1
+  %positions = load i64, ptr %positions.at
+  %wanted.at = getelementptr %Entry, ptr %entry, i64 0, i32 2
+  %wanted = load i64, ptr %wanted.at
+  %right.positions = icmp eq i64 %positions, %nargs
+  %right.keywords = icmp eq i64 %wanted, %keywords
+  %right = and i1 %right.positions, %right.keywords
+  br i1 %right, label %names, label %other
+names:
+  %names.at = getelementptr %Entry, ptr %entry, i64 0, i32 3
+  %names.table = load ptr, ptr %names.at
+  br label %name
+name:
+  %n = phi i64 [0, %names], [%n.next, %name.one]
+  %more.names = icmp ult i64 %n, %wanted
+  br i1 %more.names, label %name.one, label %prepare
+name.one:
+  %name.have = call ptr @PyTuple_GetItem(ptr %kwnames, i64 %n)
+  %name.at = getelementptr ptr, ptr %names.table, i64 %n
+  %name.want = load ptr, ptr %name.at
+  %same.name = icmp eq ptr %name.have, %name.want
+  %n.next = add i64 %n, 1
+  br i1 %same.name, label %name, label %other
+prepare:
+  %plan = load ptr, ptr %entry
+  %inputs.at = getelementptr %Plan, ptr %plan, i64 0, i32 2
+  %inputs = load i64, ptr %inputs.at
+  %outputs.at = getelementptr %Plan, ptr %plan, i64 0, i32 3
+  %outputs = load i64, ptr %outputs.at
+  %slot.count.at = getelementptr %Plan, ptr %plan, i64 0, i32 5
+  %slot.count = load i64, ptr %slot.count.at
+  %symbol.count.at = getelementptr %Plan, ptr %plan, i64 0, i32 7
+  %symbol.count = load i64, ptr %symbol.count.at
+  %specs.at = getelementptr %Plan, ptr %plan, i64 0, i32 8
+  %specs = load ptr, ptr %specs.at
+  %ndarray.at = getelementptr %Plan, ptr %plan, i64 0, i32 9
+  %ndarray = load ptr, ptr %ndarray.at
+  %held.count.at = getelementptr %Entry, ptr %entry, i64 0, i32 7
+  %held.count = load i64, ptr %held.count.at
+  %tensors = add i64 %inputs, %outputs
+  %error = alloca [48 x i8], align 16
+  %state = alloca %State, align 16
+  %cursor = alloca ptr
+  %slots = alloca i64, i64 %slot.count, align 16
+  %symbols = alloca i64, i64 %symbol.count, align 16
+  %ranges = alloca [2 x ptr], i64 %tensors, align 16
+  %numbers = alloca i64, i64 %inputs, align 16
+  %held = alloca ptr, i64 %held.count, align 16
+  %arrays = alloca ptr, i64 %outputs, align 16
+  call void @llvm.memset.p0.i64(ptr %error, i8 0, i64 48, i1 false)
+  %symbol.bytes = shl i64 %symbol.count, 3
+  call void @llvm.memset.p0.i64(ptr %symbols, i8 -1, i64 %symbol.bytes, i1 false)
+  store ptr %slots, ptr %state
+  %state.spec = getelementptr %State, ptr %state, i64 0, i32 1
+  store ptr %specs, ptr %state.spec
+  %state.range = getelementptr %State, ptr %state, i64 0, i32 2
+  store ptr %ranges, ptr %state.range
+  %state.number = getelementptr %State, ptr %state, i64 0, i32 3
+  store ptr %numbers, ptr %state.number
+  %state.held = getelementptr %State, ptr %state, i64 0, i32 4
+  store ptr %held, ptr %state.held
+  %state.ndarray = getelementptr %State, ptr %state, i64 0, i32 5
+  store ptr %ndarray, ptr %state.ndarray
+  %state.symbols = getelementptr %State, ptr %state, i64 0, i32 6
+  store ptr %symbols, ptr %state.symbols
+  %state.record = getelementptr %State, ptr %state, i64 0, i32 7
+  store ptr null, ptr %state.record
+  %places.at = getelementptr %Entry, ptr %entry, i64 0, i32 4
+  %places = load ptr, ptr %places.at
+  %nodes.at = getelementptr %Entry, ptr %entry, i64 0, i32 5
+  %nodes = load ptr, ptr %nodes.at
+  %all = add i64 %nargs, %keywords
+  br label %argument
+argument:
+  %i = phi i64 [0, %prepare], [%i.next, %argument.one]
+  %more.arguments = icmp ult i64 %i, %all
+  br i1 %more.arguments, label %argument.one, label %taken
+argument.one:
+  %place.at = getelementptr i64, ptr %places, i64 %i
+  %place = load i64, ptr %place.at
+  %object.at = getelementptr ptr, ptr %args, i64 %place
+  %object = load ptr, ptr %object.at
+  %node = getelementptr %Node, ptr %nodes, i64 %i
+  %matches = call i1 @match(ptr %object, ptr %node, ptr %state)
+  %i.next = add i64 %i, 1
+  br i1 %matches, label %argument, label %unlike
+taken:
+  %limits.at = getelementptr %Plan, ptr %plan, i64 0, i32 14
+  %limits = load ptr, ptr %limits.at
+  %allowed = call i1 @within_limits(ptr %limits, ptr %symbols, i64 %symbol.count)
+  br i1 %allowed, label %results, label %unlike
+unlike:
+  %unlike.end = load ptr, ptr %state.held
+  call void @drop_all(ptr %held, ptr %unlike.end)
+  br label %other
+other:
+  ret ptr @mismatch
+results:
+  %result.at = getelementptr %Entry, ptr %entry, i64 0, i32 6
+  %result.node = load ptr, ptr %result.at
+  %no.out = icmp eq ptr %out, null
+  br i1 %no.out, label %new, label %given
+given:
+  store ptr %arrays, ptr %state.record
+  %outs.match = call i1 @match(ptr %out, ptr %result.node, ptr %state)
+  %ranges.first = getelementptr [2 x ptr], ptr %ranges, i64 %inputs
+  %ranges.end = load ptr, ptr %state.range
+  %overlap = call i1 @ranges_overlap(ptr %ranges, ptr %ranges.first, ptr %ranges.end)
+  %apart = xor i1 %overlap, true
+  %usable = and i1 %outs.match, %apart
+  br i1 %usable, label %go, label %unusable
+unusable:
+  %unusable.end = load ptr, ptr %state.record
+  call void @drop_all(ptr %arrays, ptr %unusable.end)
+  br label %unlike
+new:
+  %o = phi i64 [0, %results], [%o.next, %new.stored]
+  %more.outputs = icmp ult i64 %o, %outputs
+  br i1 %more.outputs, label %new.one, label %go
+new.one:
+  %array = call ptr @make_output(ptr %plan, ptr %state)
+  %no.array = icmp eq ptr %array, null
+  br i1 %no.array, label %short, label %new.stored
+new.stored:
+  %array.at = getelementptr ptr, ptr %arrays, i64 %o
+  store ptr %array, ptr %array.at
+  %o.next = add i64 %o, 1
+  br label %new
+short:
   call void @PyErr_Clear()
-  %short.at = getelementptr %Plan, ptr %plan, i64 0, i32 2
-  %short.failed = load ptr, ptr %short.at
-  %short.raised = call ptr @raise(ptr %short.failed, i32 2, ptr %error)
-  ret ptr %short.raised
-nothing:
-  ret ptr null
-slow:
-  %slow.at = getelementptr %Plan, ptr %plan, i64 0, i32 1
-  %slow.callable = load ptr, ptr %slow.at
-  %answer = call ptr @PyObject_Vectorcall(ptr %slow.callable, ptr %args, i64 %nargs, ptr null)
+  br label %fail
+go:
+  %slot.end = load ptr, ptr %state
+  %status = call i32 @run(ptr %plan, ptr %slots, ptr %slot.end, ptr %error)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %pack, label %fail
+pack:
+  store ptr %arrays, ptr %cursor
+  %packed = call ptr @build(ptr %result.node, ptr %cursor)
+  br label %finish
+fail:
+  %made = phi i64 [%o, %short], [%outputs, %go]
+  %reason = phi i32 [2, %short], [%status, %go]
+  %failed.at = getelementptr %Plan, ptr %plan, i64 0, i32 1
+  %failed = load ptr, ptr %failed.at
+  %raised = call ptr @raise(ptr %failed, i32 %reason, ptr %error)
+  br label %finish
+finish:
+  %answer = phi ptr [%packed, %pack], [%raised, %fail]
+  %count = phi i64 [%outputs, %pack], [%made, %fail]
+  %arrays.end = getelementptr ptr, ptr %arrays, i64 %count
+  call void @drop_all(ptr %arrays, ptr %arrays.end)
+  %held.end = load ptr, ptr %state.held
+  call void @drop_all(ptr %held, ptr %held.end)
   ret ptr %answer
+}
+
+define ptr @gradir.call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {
+entry:
+  %capsule = call ptr @PyTuple_GetItem(ptr %self, i64 0)
+  %dispatch = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
+  %modes = load ptr, ptr %dispatch
+  %mode = load i64, ptr %modes
+  %plain = icmp eq i64 %mode, 0
+  br i1 %plain, label %keywords, label %slow
+keywords:
+  %named = icmp ne ptr %kwnames, null
+  br i1 %named, label %look, label %search
+look:
+  %count = call i64 @PyTuple_Size(ptr %kwnames)
+  %some = icmp ugt i64 %count, 0
+  br i1 %some, label %last, label %search
+last:
+  %before = sub i64 %count, 1
+  %name = call ptr @PyTuple_GetItem(ptr %kwnames, i64 %before)
+  %out.name.at = getelementptr %Dispatch, ptr %dispatch, i64 0, i32 4
+  %out.name = load ptr, ptr %out.name.at
+  %is.out = icmp eq ptr %name, %out.name
+  %out.place = add i64 %nargs, %before
+  %out.at = getelementptr ptr, ptr %args, i64 %out.place
+  %out.object = load ptr, ptr %out.at
+  %out.given = select i1 %is.out, ptr %out.object, ptr null
+  %is.none = icmp eq ptr %out.given, @_Py_NoneStruct
+  %out.found = select i1 %is.none, ptr null, ptr %out.given
+  %others = select i1 %is.out, i64 %before, i64 %count
+  br label %search
+search:
+  %names = phi i64 [0, %keywords], [0, %look], [%others, %last]
+  %out = phi ptr [null, %keywords], [null, %look], [%out.found, %last]
+  %entries.at = getelementptr %Dispatch, ptr %dispatch, i64 0, i32 1
+  %entries = load i64, ptr %entries.at
+  %table.at = getelementptr %Dispatch, ptr %dispatch, i64 0, i32 2
+  %table = load ptr, ptr %table.at
+  br label %try
+try:
+  %e = phi i64 [0, %search], [%e.next, %unlike]
+  %more = icmp ult i64 %e, %entries
+  br i1 %more, label %one, label %slow
+one:
+  %entry.at = getelementptr ptr, ptr %table, i64 %e
+  %entry.found = load ptr, ptr %entry.at
+  %answer = call ptr @attempt(ptr %entry.found, ptr %args, i64 %nargs, ptr %kwnames, i64 %names, ptr %out)
+  %mismatch = icmp eq ptr %answer, @mismatch
+  br i1 %mismatch, label %unlike, label %done
+unlike:
+  %e.next = add i64 %e, 1
+  br label %try
+done:
+  ret ptr %answer
+slow:
+  %slow.at = getelementptr %Dispatch, ptr %dispatch, i64 0, i32 3
+  %slow.callable = load ptr, ptr %slow.at
+  %slow.answer = call ptr @PyObject_Vectorcall(ptr %slow.callable, ptr %args, i64 %nargs, ptr %kwnames)
+  ret ptr %slow.answer
 }
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
+
+WRAPPER_IR = TYPES_IR + arguments.ARGUMENTS_IR + results.RESULTS_IR + _CALL_IR
