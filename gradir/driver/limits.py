@@ -67,21 +67,39 @@ def _size(count: int) -> str:
     return f"{count >> 20} MB" if count >= 1 << 20 else f"{count >> 10} KB"
 
 
+class Meter:
+    """The loops of one target, ready to be timed again and again: what a benchmark takes turns with."""
+
+    def __init__(self, target: CpuTargetAttr | None = None, *, seconds: float = BURST_SECONDS) -> None:
+        self.target = target or host_target()
+        self._seconds = seconds
+        self._loops = _Loops(self.target)
+        self._buffers: dict[tuple[str, int], list[Any]] = {}
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes per thread that the memory loops touch, by place."""
+        return {place: _footprint(place, self.target) for place in PLACES if place != "L3" or self.target.l3}
+
+    def flops(self, dtype: str = "f32", threads: int = 1, bursts: int = BURSTS) -> float:
+        """Operations per second of multiply-adds, two each: the best of the bursts."""
+        return _best(threads, lambda _: self._loops.fma(dtype), self._seconds, bursts)
+
+    def bandwidth(self, kind: str = "copy", place: str = "memory", threads: int = 1, bursts: int = BURSTS) -> float:
+        """Bytes per second of one kind of traffic (`KINDS`) to one level (`PLACES`): the best of the bursts."""
+        size = self.sizes()[place] // (threads if place == "L3" else 1)
+        buffers = self._buffers.setdefault((place, threads), [])
+        if not buffers:
+            buffers.extend(_aligned(size) for _ in range(threads))
+        return _best(threads, lambda k: self._loops.traffic(kind, buffers[k]), self._seconds, bursts)
+
+
 def measure_limits(target: CpuTargetAttr | None = None, threads: tuple[int, ...] = (), *, seconds: float = BURST_SECONDS) -> Limits:
     """Measure this machine, some two seconds a thread count. `target` defaults to the host; `threads` to one and all that it has."""
-    target = target or host_target()
-    counts = threads or tuple(sorted({1, target.threads}))
-    loops = _Loops(target)
-    sizes = {place: _footprint(place, target) for place in PLACES if place != "L3" or target.l3}
-    flops = {(dtype, n): _best(n, lambda _, d=dtype: loops.fma(d), seconds) for dtype in ("f32", "f64") for n in counts}
-    bandwidth: dict[tuple[str, str, int], float] = {}
-    for n in counts:
-        for place, size in sizes.items():
-            share = size // n if place == "L3" else size
-            buffers = [_aligned(share) for _ in range(n)]
-            for kind in KINDS:
-                bandwidth[kind, place, n] = _best(n, lambda k, b=buffers, f=kind: loops.traffic(f, b[k]), seconds)
-    return Limits(target.cpu, 32 * target.vector, sizes, flops, bandwidth)
+    meter = Meter(target, seconds=seconds)
+    counts = threads or tuple(sorted({1, meter.target.threads}))
+    flops = {(dtype, n): meter.flops(dtype, n) for dtype in ("f32", "f64") for n in counts}
+    bandwidth = {(kind, place, n): meter.bandwidth(kind, place, n) for n in counts for place in meter.sizes() for kind in KINDS}
+    return Limits(meter.target.cpu, 32 * meter.target.vector, meter.sizes(), flops, bandwidth)
 
 
 @cache
@@ -108,7 +126,7 @@ _Job = Callable[[int], float]
 """A call with a number of repetitions: how much work they are."""
 
 
-def _best(threads: int, job_of: Callable[[int], _Job], seconds: float) -> float:
+def _best(threads: int, job_of: Callable[[int], _Job], seconds: float, bursts: int) -> float:
     """Work per second of `threads` jobs that start together: the best of several bursts."""
     jobs = [job_of(k) for k in range(threads)]
     once = jobs[0]
@@ -120,7 +138,7 @@ def _best(threads: int, job_of: Callable[[int], _Job], seconds: float) -> float:
         if took >= seconds / 2:
             break
         repeats = min(repeats * 8, max(repeats + 1, round(repeats * seconds / max(took, 1e-7))))
-    return max(_burst(jobs, repeats) for _ in range(BURSTS))
+    return max(_burst(jobs, repeats) for _ in range(bursts))
 
 
 def _burst(jobs: list[_Job], repeats: int) -> float:
@@ -298,4 +316,4 @@ def _traffic_ir(kind: str, vector: str, width: int, fence: str) -> str:
     )
 
 
-__all__ = ["KINDS", "PLACES", "Limits", "limits_ir", "machine_limits", "measure_limits"]
+__all__ = ["KINDS", "PLACES", "Limits", "Meter", "limits_ir", "machine_limits", "measure_limits"]
