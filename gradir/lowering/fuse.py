@@ -156,7 +156,9 @@ class _Fusion:
 
     def _has_path(self, a: Group, b: Group) -> bool:
         """Whether a third node lies on a path from a to b. Nodes behind the end of b cannot."""
-        end = max(self.graph.place[m.op] for m in b.ops)
+        end = self.graph.place[b.ops[-1].op]
+        if self._first(a) > end:
+            return False
         seen: set[int] = {id(a)}
         todo = [node for node in self._after(a) if node is not b]
         while todo:

@@ -13,9 +13,9 @@ from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import func, linalg
 from gradir.lowering.groups.dims import shared_dims
-from gradir.lowering.groups.group import Group, GroupOp
-from gradir.lowering.groups.kinds import contraction_roles, elementwise_space, rows_roles
-from gradir.lowering.groups.loops import Loops, is_generic, loops_of
+from gradir.lowering.groups.group import Group, GroupOp, RowsRoles
+from gradir.lowering.groups.kinds import contraction_roles, elementwise_space, rows_roles, rows_with
+from gradir.lowering.groups.loops import Loops, Read, is_generic, loops_of
 
 MAX_OPS = 40
 """Ops in a group: bounds the cost of a merge, the length of LLVM's basic blocks and register pressure."""
@@ -42,9 +42,11 @@ def merge(a: Group, b: Group, order: Mapping[Operation, int]) -> Group | None:
 def _append(group: Group, last: Group, order: Mapping[Operation, int]) -> Group | None:
     """What `build` gives for the commonest merge, at a cost that does not grow with the group: one more elementwise op at the end
     that reads values of the group point by point. None: not that case."""
-    if len(last.ops) != 1 or last.kind != "elementwise" or group.kind not in ("elementwise", "contraction"):
+    if len(last.ops) != 1 or last.kind != "elementwise" or group.kind == "loops":
         return None
     loops = last.ops[0].loops
+    if group.rows is not None:
+        return _append_to_rows(group, group.rows, loops, order)
     inside = [read for value, read in loops.reads if value in group.produced]
     if not inside or any(read != loops.output_loops for read in inside) or any(v in group.produced for v in loops.captured):
         return None
@@ -55,6 +57,50 @@ def _append(group: Group, last: Group, order: Mapping[Operation, int]) -> Group 
     member = GroupOp(loops, tuple(dims[l] for l in range(len(dims))))
     produced = {**group.produced, member.output: member}
     return replace(group, ops=(*group.ops, member), produced=produced)
+
+
+def _append_to_rows(group: Group, rows: RowsRoles, loops: Loops, order: Mapping[Operation, int]) -> Group | None:
+    """The same for rows: an op all of whose loops are those of a value of the group that it reads.
+
+    The rows stay what they are: `rows_roles` takes the first set of outer dimensions that suits all ops and leaves the fastest
+    dimension inside; one more op may rule sets out, and adds one at most, as the last.
+    """
+    if order[group.ops[-1].op] > order[loops.op] or any(v in group.produced for v in loops.captured):
+        return None
+    dims = next((found for value, read in loops.reads if (found := _dims_of_read(group, value, read, len(loops.extents)))), None)
+    if dims is None or any(loops.extents[l] != group.extents[d] for l, d in enumerate(dims)) or not _reads_agree(group, loops, dims):
+        return None
+    member = GroupOp(loops, dims)
+    roles = rows_with(rows, group.ops, member, group.space, group.extents)
+    if roles is None:
+        return None
+    return replace(group, ops=(*group.ops, member), rows=roles, produced={**group.produced, member.output: member})
+
+
+def _dims_of_read(group: Group, value: SSAValue, read: Read | None, loops: int) -> tuple[int, ...] | None:
+    """Group dimensions of an op's loops, when it reads a value of the group with each loop once."""
+    producer = group.produced.get(value)
+    if producer is None or read is None or len(read) != loops or len(set(read)) != loops:
+        return None
+    places = dict(zip(read, producer.output_dims))
+    return None if None in places else tuple(places[l] for l in range(loops))
+
+
+def _reads_agree(group: Group, loops: Loops, dims: Sequence[int]) -> bool:
+    """Whether what is read from the group, or by the group from outside too, is read along the same dimensions."""
+    mine: dict[SSAValue, tuple[int | None, ...]] = {}
+    for value, read in loops.reads:
+        along = None if read is None else tuple(None if l is None else dims[l] for l in read)
+        producer = group.produced.get(value)
+        if producer is not None and along != producer.output_dims:
+            return False
+        if along is not None and mine.setdefault(value, along) != along:
+            return False
+    for member in group.ops:
+        for value, read in member.loops.reads:
+            if value in mine and read is not None and mine[value] != tuple(None if l is None else member.dims[l] for l in read):
+                return False
+    return True
 
 
 def build(ops: Sequence[Loops], *, match_unnamed: bool = False) -> Group | None:

@@ -74,6 +74,22 @@ def rows_roles(ops: Sequence[GroupOp], extents: Sequence[Extent]) -> tuple[tuple
     return space, roles
 
 
+def rows_with(
+    rows: RowsRoles, ops: Sequence[GroupOp], last: GroupOp, space: tuple[int, ...], extents: Sequence[Extent]
+) -> RowsRoles | None:
+    """What `rows_roles` gives for `ops` and one more elementwise op at their end; None where it would have to look again."""
+    outer = frozenset(rows.outer)
+    settled = any(len(o.dims) == len(space) and not o.loops.is_reduction for o in ops)
+    if (len(last.dims) == len(space) and not settled) or _fastest(ops, space) in outer:
+        return None
+    placed = {o.output: section for o, section in zip(ops, rows.sections)}
+    section = _section(last, [placed[v] for v, _ in last.inputs if v in placed], outer, frozenset(range(len(extents))))
+    if section is None:
+        return None
+    roles = RowsRoles(rows.outer, rows.inner, (*rows.sections, section))
+    return roles if outer or roles.sweeps == 1 or _fits_in_cache(extents) else None
+
+
 def _fits_in_cache(extents: Sequence[Extent]) -> bool:
     sizes = [e for e in extents if isinstance(e, int)]
     return len(sizes) == len(extents) and prod(sizes) <= MAX_SINGLE_ROW
