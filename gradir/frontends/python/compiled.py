@@ -10,6 +10,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from gradir.driver import explain as explaining
 from gradir.driver.check_nan import Watch
 from gradir.driver.compile import memory_report
 from gradir.driver.memory import MemoryReport
@@ -129,3 +130,40 @@ class Compiled(DirectCall):
         """Where every buffer of the program lies in the arena, for how long, and what made it. `print` shows a table with a timeline."""
         options = self.options
         return memory_report(self.level1, target=options.target, threads=options.threads or None, optimize=options.optimize)
+
+    def explain(self, *args: Any, **kwargs: Any) -> explaining.Explanation:
+        """Run the program and say what each kernel does, why so, how long it takes and how far that is from the machine's limits.
+
+        `args` as for a call; without any, random arguments (GradirError RT060 where only a call knows a size). `print` shows a table,
+        `to_dict`, `to_json` and `gradir.driver.explain.save_page` have the rest.
+        """
+        leaves = self.leaves_of(args, kwargs) if args or kwargs else None
+        options = self.options
+        settings: dict[str, Any] = {"target": options.target, "threads": options.threads or None, "optimize": options.optimize}
+        return explaining.explain(self.level1, leaves, entry=self.name, cache=options.cache, **settings)
+
+
+def leaves_like(out: Any, structure: Structure, name: str) -> tuple[Any, ...]:
+    """The arrays of `out`, which is built like the result or is a flat sequence of one array for each of its leaves."""
+    leaves, found = flatten(out)
+    flat = isinstance(out, list | tuple) and all(child.kind is LEAF for child in found.children)
+    if found == structure or (flat and len(leaves) == structure.leaves):
+        return tuple(leaves)
+    raise GradirError(
+        f"{name}: out= has another structure than the result",
+        part="runtime",
+        code="GR107",
+        function=f"@{name}",
+        expected=str(structure),
+        found=str(found),
+        hint="pass one array for each array of the result, in the same containers or in one tuple",
+    )
+
+
+def write_results(result: Any, out: Any, name: str) -> Any:
+    """Copy a result into the arrays of `out`; the result made of these."""
+    leaves, structure = flatten(result)
+    given = leaves_like(out, structure, name)
+    for target, value in zip(given, leaves):
+        target[...] = value
+    return unflatten(structure, given)
