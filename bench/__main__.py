@@ -3,18 +3,24 @@
 Every system runs in its own process; for each workload they take turns in short bursts (`bench.measure`). A cell is the median of a call
 (CPU time on one thread, wall time on several); in brackets, relative to gradir (above 1: gradir is faster). First calls count only without
 `--caches`, which lets systems use what earlier runs left on disk. `--json` merges what was measured into a file (`bench.results`).
+`--burners N` keeps N processes busy meanwhile: how the systems fare on a loaded machine (wall time then). `--starts` measures fresh
+processes as well (`bench.first`).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fnmatch
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from bench import results as res
+from bench import first, results as res
 from bench.measure import BURST, ROUNDS, Field, machine
 from bench.systems import SYSTEMS
 from bench.workloads import COMPARED, WORKLOADS
@@ -26,6 +32,18 @@ def selected(patterns: str) -> list[str]:
     """Workloads by shell patterns, separated by commas; `27` stands for those of the comparison."""
     wanted = [p for pattern in patterns.split(",") for p in (COMPARED if pattern == "27" else (pattern,))]
     return [name for name in WORKLOADS if any(fnmatch.fnmatch(name, p) for p in wanted)]
+
+
+@contextlib.contextmanager
+def burners(count: int) -> Iterator[None]:
+    """`count` processes that do nothing, as fast as they can."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def cell_text(results: res.Results, workload: str, system: str) -> str:
@@ -79,6 +97,13 @@ def markdown(results: res.Results) -> str:
     return "\n".join(out) + "\n"
 
 
+def keep(path: Path | None, found: res.Results) -> None:
+    """Merge into the file, after every row: what is measured stays, whatever happens next."""
+    if path:
+        old = res.read(path) if path.exists() else res.empty(found["threads"], machine())
+        res.write(path, res.merged(old, found))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
@@ -88,6 +113,8 @@ def main() -> None:
     parser.add_argument("--burst", type=float, default=BURST, help="seconds")
     parser.add_argument("--caches", action="store_true")
     parser.add_argument("--memory", action="store_true", help="planned bytes of training steps too (JAX compiles them again for that)")
+    parser.add_argument("--burners", type=int, default=0)
+    parser.add_argument("--starts", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -98,14 +125,20 @@ def main() -> None:
     names = list(found["systems"])
     wanted = selected(options.workloads)
     field.prepare(wanted)
-    for name in wanted:
-        found["workloads"][name] = field.measure(name, rounds=options.rounds, burst=options.burst, memory=options.memory)
-        cells = (f"{n}: {cell_text(found, name, n)}" for n in names)
-        console.print(f"{name:22}", *cells, work_text(found, name), ratio_text(found, name), sep="  ", highlight=False)
-        if options.json:  # after every row: what is measured is kept, whatever happens next
-            old = res.read(options.json) if options.json.exists() else res.empty(options.threads, machine())
-            res.write(options.json, res.merged(old, found))
+    found["burners"] = options.burners
+    with burners(options.burners):
+        for name in wanted:
+            found["workloads"][name] = field.measure(name, rounds=options.rounds, burst=options.burst, memory=options.memory)
+            cells = (f"{n}: {cell_text(found, name, n)}" for n in names)
+            console.print(f"{name:22}", *cells, work_text(found, name), ratio_text(found, name), sep="  ", highlight=False)
+            keep(options.json, found)
     field.end()
+    if options.starts:
+        for name in wanted:
+            found.setdefault("starts", {})[name] = {system: first.measure(system, name, options.threads) for system in names}
+            texts = (f"{n}: {res.seconds_text(c.get('start'))}" for n, c in found["starts"][name].items())
+            console.print(f"{name:22}", "start to first result", *texts, sep="  ", highlight=False)
+            keep(options.json, found)
     table = Table("workload", *(f"{n} {found['systems'][n]}" for n in names), "gradir does", "to the best peer", title=title(found))
     for name in wanted:
         table.add_row(name, *(cell_text(found, name, n) for n in names), work_text(found, name), ratio_text(found, name))

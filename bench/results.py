@@ -3,6 +3,7 @@
 `{"format": 1, "threads": 1, "machine": {...}, "systems": {NAME: VERSION}, "workloads": {NAME: {"when", "load", "cells": {SYSTEM: cell}}}}`
 A cell that ran has `wall` and `cpu`, each `{"median", "p10", "p90", "samples"}` in seconds per call, `first`, `error`, `rise` (bytes) and
 perhaps `memory`; one that did not has `missing` (the system has no way) or `failed` (it broke, or its result is wrong).
+Other sections: `burners` (busy processes beside it), `starts` (`{WORKLOAD: {SYSTEM: ...}}`, see `bench.first`), `sweep` and `limits`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def merged(old: Results, new: Results) -> Results:
     for name, row in new["workloads"].items():
         before = old["workloads"].get(name, {"cells": {}})
         both["workloads"][name] = {**before, **row}
+    if "starts" in old or "starts" in new:
+        both["starts"] = {**old.get("starts", {}), **new.get("starts", {})}
     return both
 
 
@@ -54,9 +57,10 @@ def summary(samples: Sequence[float]) -> dict[str, float]:
 
 
 def seconds_of(results: Results, workload: str, system: str) -> float | None:
-    """The number that ratios are made of: the median of a call, CPU time on one thread (which is pinned), wall time on several."""
+    """The median of a call: CPU time on one thread (which is pinned), wall time on several and on a loaded machine."""
     cell = results["workloads"].get(workload, {}).get("cells", {}).get(system, {})
-    found = cell.get("cpu" if results["threads"] == 1 else "wall", {}).get("median")
+    clock = "cpu" if results["threads"] == 1 and not results.get("burners") else "wall"
+    found = cell.get(clock, {}).get("median")
     return found if found and not cell.get("failed") else None
 
 

@@ -88,8 +88,9 @@ class GradirSystem:
 
         def memory() -> dict[str, int]:
             (program,) = jitted.programs
-            planned = program.module[program.name].planned_bytes(*inputs)
-            return {"temporary": planned, "output": sum(x.nbytes for x in box["out"])}
+            planned, plans = program.module[program.name].planned_bytes(*inputs), program.memory_report().functions
+            bound = sum(plan.peak for plan in plans)
+            return {"temporary": planned, "output": sum(x.nbytes for x in box["out"]), "arena": sum(p.arena for p in plans), "bound": bound}
 
         return Cell(call, lambda: [np.asarray(x) for x in box["out"]], memory=memory)
 
