@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, parse_target, target_of
 from gradir.dialects.target.implementations import calls_libraries, library_versions
+from gradir.dialects.upstream.func import FuncOp
+from gradir.driver.brief import is_brief
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import collector_paused, read, run_passes
@@ -154,6 +156,7 @@ def _build(
         raise _not_a_cpu(str(machine))
     with compiling_objects(machine, helped=report.kernels >= WORTH_A_WORKER and not report.keep_ir) as compiling:
         _road(module, options, report, stages=("buffers",))
+        brief = _brief(module)
         if options.hooks.planned is not None:
             options.hooks.planned(module)
         if report.keep_ir or (store is None and report.kernels < WORTH_A_WORKER):
@@ -162,7 +165,7 @@ def _build(
             objects, kernels, host = _several_objects(module, machine, store, compiling, report)
     arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
     workspaces = {function.sym_name.data: workspace_text(function) for function in public_functions(module)}
-    functions = (_complete(spec, arenas[spec.name], workspaces[spec.name], trees) for spec in specs)
+    functions = (replace(_complete(spec, arenas[spec.name], workspaces[spec.name], trees), brief=spec.name in brief) for spec in specs)
     manifest = Manifest(
         tuple(functions),
         tuple(kernels),
@@ -284,6 +287,12 @@ def _keep_entry(module: ModuleOp, entry: str) -> None:
     for function in functions:
         if function.sym_name.data != name:
             function.properties["sym_visibility"] = StringAttr("private")
+
+
+def _brief(module: ModuleOp) -> set[str]:
+    """Names of the public functions that run for less time than the GIL takes."""
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    return {function.sym_name.data for function in public_functions(module) if is_brief(function, functions)}
 
 
 def _complete(spec: FunctionSpec, arena: int, workspace: str, trees: Trees) -> FunctionSpec:

@@ -65,6 +65,10 @@ def goes_on_together(a: Any) -> Any:
     return gd.while_loop(lambda x: gd.any(x < 5.0), lambda x: x + 1.0, a)
 
 
+def goes_on_while_all_say_so(a: Any) -> Any:
+    return gd.while_loop(lambda x: gd.all(x < 5.0), lambda x: x + 1.0, a)
+
+
 def minus_zero(a: Any) -> Any:
     """-0 + 0 is +0: an element that has stopped changes its sign if the others go on."""
 
@@ -91,7 +95,7 @@ def flag_starts_false(a: Any) -> Any:
     return gd.while_loop(lambda s: gd.any(s[1]), step, (a, a < 1.0))[0]
 
 
-KEPT = [goes_on_together, minus_zero, counts_all_trips, flag_starts_false]
+KEPT = [goes_on_together, goes_on_while_all_say_so, minus_zero, counts_all_trips, flag_starts_false]
 
 
 def is_sunk(function: Callable[..., Any], *args: Any) -> bool:

@@ -127,7 +127,7 @@ class Elements:
         assert isinstance(condition, scf.ConditionOp)
         own = self._conditions_of_elements(condition.operands[0])
         decides = all(map(_only_ends_the_loop, self.each)) and all(
-            use.operation.results[0] in self.each for v in self.all for use in v.uses
+            any(result in self.each for result in use.operation.results) for v in self.all for use in v.uses
         )
         if len(own) != 1 or not decides:
             raise NotElementwise("the loop does not go on as long as any element says so")
