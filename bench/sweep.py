@@ -130,6 +130,21 @@ def measure(case: Case, threads: int, meter: Meter) -> dict[str, float]:
     return {"seconds": seconds, "rate": case.work / seconds, "limit": top, "share": case.work / seconds / top, "floor": case.floor}
 
 
+def calls() -> dict[str, float]:
+    """Seconds of a call of `overhead_add8`, `plain` and with `out` (medians)."""
+    a, b, out = normal(0, 8), normal(1, 8), np.empty(8, np.float32)
+    function = gd.jit(lambda a, b: a + b, threads=1, cache=False)
+    kinds: dict[str, Callable[[], Any]] = {"plain": lambda: function(a, b), "out": lambda: function(a, b, out=out)}
+    for call in kinds.values():
+        call()
+    return {name: float(np.median(call_seconds(call, 0.3))) - _empty_call() for name, call in kinds.items()}
+
+
+def _empty_call() -> float:
+    """What the loop around a call costs."""
+    return float(np.median(call_seconds(lambda: None, 0.1)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.sweep", description=__doc__)
     parser.add_argument("--cases", default="*")
@@ -157,7 +172,7 @@ def run(names: Sequence[str], counts: Sequence[int]) -> dict[str, Any]:
         )
         gain = f"  x{row['1']['seconds'] / row['2']['seconds']:.2f}" if {"1", "2"} <= set(row) else ""
         print(f"{name:26}", *cells, f"(limit {100 * case.floor:.0f} %)", gain, sep="  ", flush=True)
-    return {"sweep": sweep, "limits": as_json(limits(tuple(counts)))}
+    return {"sweep": sweep, "limits": as_json(limits(tuple(counts))), "calls": calls()}
 
 
 if __name__ == "__main__":
