@@ -103,6 +103,25 @@ def test_convolutions_share_images() -> None:
     assert scheduled(t.done(), CpuTargetAttr.of("znver3", threads=2)).field("parallel") == (0,)
 
 
+def filter_gradient(channels: int, positions: int) -> str:
+    """dw[c, i, j, o] = sum over n, y, x of image[n, y + i, x + j, c] * ct[n, y, x, o]."""
+    t = KernelText("dw", "contraction<>")
+    t.arg("x", (32, positions + 2, positions + 2, channels))
+    t.arg("ct", (32, positions, positions, channels))
+    t.arg("dw", (channels, 3, 3, channels))
+    t.constant("zero", "0.0")
+    t.fill("zero", "dw")
+    maps = [("x", "n, y + i, x + j, c"), ("ct", "n, y, x, o")]
+    t.generic("c, i, j, o, n, y, x", maps, ("dw", "c, i, j, o"), product_body(), "n, y, x")
+    return t.done()
+
+
+@pytest.mark.parametrize(("channels", "positions", "block"), [(32, 32, (0, 0, 128)), (128, 8, (0, 0, 256))])
+def test_gradients_of_filters_read_their_operands_in_blocks(channels: int, positions: int, block: tuple[int, ...]) -> None:
+    """Once for each offset in the window they are read: from L2."""
+    assert scheduled(filter_gradient(channels, positions), AVX2).field("block") == block
+
+
 def test_fields_written_by_hand_stay() -> None:
     schedule = scheduled(matmul("mm", 64, 128, 64, kind="contraction<tile = [2, 8]>"))
     assert schedule.field("tile") == (2, 8) and schedule.field("pack") == ()

@@ -1,13 +1,12 @@
 """Convolutions and windows: nests whose input index is `position * stride + offset in the window * dilation`, over a padded input.
 
-Padding and input dilation are one insertion into a filled frame. Groups become a loop of their own by splitting dimensions in place.
+Padding is an insertion into a filled frame. An input with gaps is taken by phases (`convolution_phases`).
 Windows that do not overlap need no such index: the window becomes dimensions of the operand, a plain reduction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.ir import SSAValue
 
@@ -15,7 +14,8 @@ from gradir import size_algebra
 from gradir.dialects import nd
 from gradir.dialects.nd.shape import padded_shape
 from gradir.dialects.types import Dim, Shape, element_of, is_unsigned, rank_of, shape_of
-from gradir.lowering.convert_nd_to_linalg.contraction import multiply_add
+from gradir.lowering.convert_nd_to_linalg.convolution_nests import Geometry, in_memory, sum_of_windows, window_form
+from gradir.lowering.convert_nd_to_linalg.convolution_phases import by_phases
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.layouts import Layout, plain, returned_order
@@ -24,7 +24,7 @@ from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.shape import pad_view
 from gradir.lowering.convert_nd_to_linalg.slices import slice_view
-from gradir.lowering.convert_nd_to_linalg.views import Linear, View, constant, dim
+from gradir.lowering.convert_nd_to_linalg.views import View, constant, dim
 
 FOLDS: dict[str, Fold] = {"sum": SUM, "prod": PRODUCT, "max": MAX, "min": MIN, "and": ALL, "or": ANY}
 
@@ -34,49 +34,16 @@ LONG_ROW = 16
 
 @lowers(nd.ConvGeneralOp)
 def lower_conv_general(lowering: Lowering, op: nd.ConvGeneralOp) -> View:
-    """`result[n, s, o] = sum over k, c of padded[n, s * strides + k * rhs_dilation, c] * rhs[k, c, o]`.
-
-    Loops: the result's dimensions in memory order (o split into group and rest where there are groups), then k and c in the order in
-    which the input lies in memory.
-    """
-    spatial = rank_of(op.lhs) - 2
-    lhs, lhs_shape = _padded_input(lowering, op)
-    rhs, rhs_shape = _in_memory(lowering, lowering.view(op.rhs), shape_of(op.rhs))
-    shape = shape_of(op.result)
-    features, batches = op.number("feature_groups"), op.number("batch_groups")
-    places = [_place(lhs, d) for d in range(1, spatial + 2)]
-    groups = max(features, batches)
-    if groups == 1:
-        layout = _result_layout(op, lhs)
-        result_forms = list(layout.loops())
-        group, memory_shape = constant(0), shape
-        outputs = result_forms[-1]
+    """`result[n, s, o] = sum over k, c of padded[n, s * strides + k * rhs_dilation, c] * rhs[k, c, o]`."""
+    geometry = Geometry(op.numbers("strides"), op.numbers("rhs_dilation"), op.number("feature_groups"), op.number("batch_groups"))
+    rhs, rhs_shape = in_memory(lowering, lowering.view(op.rhs), shape_of(op.rhs))
+    phased = by_phases(lowering, op, geometry, rhs, rhs_shape)
+    if phased is not None:
+        result = phased
     else:
-        # result channel o = (g, o'): memory keeps the two apart, the nest's loops are n, s.., g, o', k.., c
-        per_group = cast("int", shape[-1]) // groups
-        memory_shape = (*shape[:-1], groups, per_group) if per_group != 1 else shape
-        layout = plain(len(memory_shape))
-        result_forms = list(layout.loops())
-        group = result_forms[len(shape) - 1]
-        outputs = result_forms[-1] if per_group != 1 else constant(0)
-        rhs = reshape_view(lowering, rhs, rhs_shape, (*rhs_shape[:-1], groups, per_group))
-        if features > 1:
-            channels = cast("int", lhs_shape[-1]) // groups
-            lhs = reshape_view(lowering, lhs, lhs_shape, (*lhs_shape[:-1], groups, channels))
-        else:
-            lhs = reshape_view(lowering, lhs, lhs_shape, (groups, cast("int", lhs_shape[0]) // groups, *lhs_shape[1:]))
-    kernel, channel = _reduction_forms(rhs_shape, places, len(memory_shape))
-    at = [_window(result_forms[1 + d], op.numbers("strides")[d], kernel[d], op.numbers("rhs_dilation")[d]) for d in range(spatial)]
-    split = [group] if groups > 1 else []
-    lhs_forms = [result_forms[0], *at, *(split if features > 1 else []), channel]
-    if batches > 1:
-        lhs_forms = [group, *lhs_forms]
-    lhs = lhs.over(lhs_forms)
-    rhs = rhs.over([*kernel, channel, *split, outputs])
-    reductions = sum(1 for form in (*kernel, channel) if form.terms)
-    result = multiply_add(lowering, lhs, rhs, element_of(op.result), layout, memory_shape, reductions=reductions)
-    if groups > 1:
-        result = reshape_view(lowering, result, memory_shape, shape)
+        lhs, lhs_shape = _padded_input(lowering, op)
+        layout = _result_layout(op, lhs)
+        result = sum_of_windows(lowering, lhs, lhs_shape, rhs, rhs_shape, geometry, shape_of(op.result), element_of(op.result), layout)
     if isinstance(result.base, SSAValue):
         lowering.laid_out.add(result.base)
     return result
@@ -96,11 +63,6 @@ def _result_layout(op: nd.ConvGeneralOp, lhs: View) -> Layout:
     return plain(rank)
 
 
-def _place(view: View, d: int) -> int:
-    """Where the base of a view holds dimension `d` of its value."""
-    return next((k for k, form in enumerate(view.index) if any(e == d for e, _ in form.terms)), -1)
-
-
 def _padded_input(lowering: Lowering, op: nd.ConvGeneralOp) -> tuple[View, Shape]:
     """lhs with its padding and dilation, in memory."""
     shape, spatial = shape_of(op.lhs), rank_of(op.lhs) - 2
@@ -114,30 +76,7 @@ def _padded_input(lowering: Lowering, op: nd.ConvGeneralOp) -> tuple[View, Shape
     element = element_of(op.lhs)
     zero = View(number(0, lowered(element)), (), element)
     view = pad_view(lowering, lowering.view(op.lhs), shape, zero, padded, low, high, interior)
-    return _in_memory(lowering, view, padded)
-
-
-def _in_memory(lowering: Lowering, view: View, shape: Shape) -> tuple[View, Shape]:
-    """The view, copied unless it walks every dimension of a tensor."""
-    if view.is_tensor and all(view.uses(d) for d, n in enumerate(shape) if n != 1):
-        return view, shape
-    return lowering.whole(lowering.materialized(view, shape), view.element), shape
-
-
-def _reduction_forms(rhs_shape: Shape, places: Sequence[int], first: int) -> tuple[list[Linear], Linear]:
-    """Loops of the kernel's spatial dimensions and of the channels, those of inner dimensions of the input (`places`) innermost.
-
-    None for those of size 1, but one in all, to add over.
-    """
-    long = [d for d, n in enumerate(rhs_shape[: len(places)]) if n != 1] or [len(places) - 1]
-    order = sorted(long, key=lambda d: places[d])
-    forms = [dim(first + order.index(d)) if d in order else constant(0) for d in range(len(places))]
-    return forms[:-1], forms[-1]
-
-
-def _window(position: Linear, stride: int, offset: Linear, dilation: int) -> Linear:
-    scaled = Linear(tuple((d, c * stride) for d, c in position.terms), position.const * stride)
-    return scaled.plus(Linear(tuple((d, c * dilation) for d, c in offset.terms), offset.const * dilation))
+    return in_memory(lowering, view, padded)
 
 
 @lowers(nd.ReduceWindowOp)
@@ -191,7 +130,9 @@ def _fold_windows(
         view = lowering.whole(lowering.materialized(view, shape), view.element)
     rank = len(result)
     moving = [d for d, w in enumerate(window) if w != 1]
-    forms = [_window(dim(d), strides[d], dim(rank + moving.index(d)) if d in moving else constant(0), dilations[d]) for d in range(rank)]
+    forms = [
+        window_form(dim(d), strides[d], dim(rank + moving.index(d)) if d in moving else constant(0), dilations[d]) for d in range(rank)
+    ]
     into = accumulator_type(view.element)
     unsigned = is_unsigned(view.element)
     if not moving:

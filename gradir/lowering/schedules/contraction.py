@@ -11,6 +11,7 @@ from math import prod
 
 from gradir.dialects.kernel import ContractionAttr
 from gradir.lowering.groups import Group
+from gradir.lowering.schedules.convolution import positions_in_block, sums_positions
 from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
 
 UNKNOWN = 128
@@ -99,7 +100,13 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     work = prod(extents)
     parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
     alone = not parallel and prod(extents[d] for d in roles.batch) == 1
-    steps = 0 if not alone else _k_block(machine, tile[0], depth, rows, prod(extents[d] for d in column_dims), size, bool(pack))
+    rest = prod(extents[d] for d in column_dims)
+    if not alone:
+        steps = 0
+    elif sums_positions(core, extents):
+        steps = positions_in_block(machine, depth, rows, rest, size)
+    else:
+        steps = _k_block(machine, tile[0], depth, rows, rest, size, bool(pack))
     one_loop = len([d for d in rows_dims if extents[d] != 1]) == 1
     in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
     in_columns = 0

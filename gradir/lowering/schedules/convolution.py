@@ -1,0 +1,38 @@
+"""Schedules of contractions over windows, where they differ from those of other contractions: gradients of filters.
+
+`dw[k, c, o] = sum over n, h, w of x[n, h + k, w + k, c] ct[n, h, w, o]` reads both operands once for each offset in the window and each tile
+of channels, so they have to come from L2: a few positions at a time, with the sums in memory between two visits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from gradir.lowering.groups import GroupOp
+from gradir.lowering.schedules.machine import Machine
+
+POSITIONS = 128
+"""Positions of a block whose results stay in L2."""
+FAR_POSITIONS = 256
+"""Positions of a block whose results do not."""
+
+
+def sums_positions(core: GroupOp, extents: Sequence[int]) -> bool:
+    """Is an operand read at sums of a position and an offset in a window, and the position summed over?"""
+    for _, map_ in core.inputs:
+        for expr in map_.results:
+            used = [core.dims[l] for l in expr.used_dims()]
+            summed = [extents[d] for d in used if d in core.reduced]
+            kept = [extents[d] for d in used if d not in core.reduced]
+            if summed and kept and prod(summed) > prod(kept):
+                return True
+    return False
+
+
+def positions_in_block(machine: Machine, depth: int, rows: int, columns: int, size: int) -> int:
+    """Positions between two visits of the results in memory; 0: all, where they are few or stay in the cache anyway."""
+    if depth * (rows + columns) * size <= machine.l2 // 2:
+        return 0
+    steps = POSITIONS if rows * columns * size <= machine.l2 // 2 else FAR_POSITIONS
+    return steps if depth >= 4 * steps else 0
