@@ -11,8 +11,7 @@ from gradir.dialects.types import type_text
 from gradir.dialects.upstream import memref
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.ir.passes import location_text
-from gradir.lowering.bufferize.timeline import Timeline
-from gradir.lowering.plan_memory import RESULTS, Interval, lifetimes, peak, place
+from gradir.lowering.plan_memory import RESULTS, Interval, peak, plan_of
 
 BARS = 48
 """Columns of the timeline."""
@@ -68,9 +67,9 @@ def memory_of(module: ModuleOp) -> MemoryReport:
 
 
 def _memory_of(entry: FuncOp) -> FunctionMemory:
-    intervals, run_time = lifetimes(entry)
-    offsets, total = place(intervals)
-    time = Timeline(entry.body.block)
+    plan = plan_of(entry)
+    intervals, offsets, total, run_time = plan.in_arena, plan.offsets, plan.total, plan.lifetimes.run_time_count
+    time = plan.lifetimes.time
     work = sorted((time.start[op], op) for op in time.start if isinstance(op, CallOp | memref.CopyOp))
     starts = [start for start, _ in work]
 

@@ -10,12 +10,15 @@ import pytest
 
 from gradir.ir.passes import PassContext
 from gradir.ir.text import parse_module, print_module, verify_module
-from gradir.lowering.plan_memory import ALIGNMENT, Interval, PlanMemory, peak, place
+from gradir.lowering.plan_memory import ALIGNMENT, Interval, PlanMemory, peak, place, placement
 from gradir.reference import run
 
 
-def planned(body: str, signature: str = "%x: memref<16xf32>, %out: memref<16xf32>") -> tuple[str, dict[str, int]]:
-    """Text and facts after planning `@f`."""
+def planned(
+    body: str, signature: str = "%x: memref<16xf32>, %out: memref<16xf32>", *, written_late: bool = False
+) -> tuple[str, dict[str, int]]:
+    """Text and facts after planning `@f`, whose result is written at once, so that nothing can lie there, unless it is `written_late`."""
+    body = body if written_late else k("%x", "%out") + body
     text = f"""func.func private @k(%a: memref<16xf32> {{gradir.access = "read"}}, %b: memref<16xf32> {{gradir.access = "write"}}) {{
   linalg.copy ins(%a : memref<16xf32>) outs(%b : memref<16xf32>)
   return
@@ -55,7 +58,7 @@ def test_buffers_that_are_not_live_together_share() -> None:
     text, facts = planned(
         alloc("%a", "%b", "%c") + k("%x", "%a") + k("%a", "%b") + k("%b", "%c") + k("%c", "%out") + free("%a", "%b", "%c")
     )
-    assert facts == {"arena": 128, "peak": 128, "unshared": 192, "buffers": 3, "workspace": 0, "run_time": 0}
+    assert facts == {"arena": 128, "peak": 128, "unshared": 192, "buffers": 3, "in_results": 0, "workspace": 0, "run_time": 0}
     assert offsets(text) == {"%a": 0, "%b": 64, "%c": 0}
     assert "gradir.arena = 128 : i64" in text and "%arena: memref<128xi8>" in text
     assert "memref.alloc" not in text and "memref.dealloc" not in text
@@ -93,6 +96,45 @@ def test_views_count_as_their_buffer() -> None:
     assert facts["buffers"] == 2 and facts["arena"] == 64
 
 
+def test_what_is_dead_before_a_result_is_written_lies_in_its_memory() -> None:
+    body = alloc("%a", "%b") + k("%x", "%a") + k("%a", "%b") + k("%b", "%out") + free("%a", "%b")
+    text, facts = planned(body, written_late=True)
+    assert facts["arena"] == facts["peak"] == 64 and facts["buffers"] == 2 and facts["in_results"] == 1
+    assert "func.call @k(%x, %out)" in text and offsets(text) == {"%b": 0}  # %b is read when %out is written
+
+
+def test_smaller_buffers_of_other_shapes_lie_at_the_beginning_of_a_result() -> None:
+    body = """  %w = memref.alloc() : memref<2x4xf32>
+  %s = memref.alloc() : memref<f32>
+  %c0 = arith.constant 0 : index
+  %v = memref.load %x[%c0] : memref<16xf32>
+  memref.store %v, %s[] : memref<f32>
+  %u = memref.load %s[] : memref<f32>
+  memref.store %u, %w[%c0, %c0] : memref<2x4xf32>
+  %t = memref.load %w[%c0, %c0] : memref<2x4xf32>
+  memref.store %t, %out[%c0] : memref<16xf32>
+""" + k("%x", "%out")
+    text, facts = planned(body, written_late=True)
+    assert (facts["arena"], facts["in_results"]) == (0, 2)  # one after the other
+    assert "memref.subview %out[0] [8] [1] : memref<16xf32> to memref<8xf32>" in text
+    assert "memref.expand_shape" in text and "into memref<2x4xf32>" in text
+
+
+def test_a_result_of_other_elements_and_one_that_is_too_small_take_no_guests() -> None:
+    body = """  %a = memref.alloc() : memref<32xf32>
+  %b = memref.alloc() : memref<16xi32>
+  %c0 = arith.constant 0 : index
+  %v = memref.load %x[%c0] : memref<16xf32>
+  memref.store %v, %a[%c0] : memref<32xf32>
+  %i = arith.fptosi %v : f32 to i32
+  memref.store %i, %b[%c0] : memref<16xi32>
+  %j = memref.load %b[%c0] : memref<16xi32>
+  %u = memref.load %a[%c0] : memref<32xf32>
+""" + k("%x", "%out")
+    _, facts = planned(body, written_late=True)
+    assert (facts["arena"], facts["in_results"]) == (192, 0)
+
+
 def test_run_time_sizes_stay_allocations() -> None:
     body = """  %c0 = arith.constant 0 : index
   %n = memref.dim %x, %c0 : memref<16xf32>
@@ -100,7 +142,7 @@ def test_run_time_sizes_stay_allocations() -> None:
   memref.dealloc %a : memref<?xf32>
 """ + k("%x", "%out")
     text, facts = planned(body)
-    assert facts == {"arena": 0, "peak": 0, "unshared": 0, "buffers": 0, "workspace": 0, "run_time": 1}
+    assert facts == {"arena": 0, "peak": 0, "unshared": 0, "buffers": 0, "in_results": 0, "workspace": 0, "run_time": 1}
     assert "memref.alloc" in text and "%arena" not in text and "gradir.arena = 0 : i64" in text
 
 
@@ -125,7 +167,21 @@ def test_no_arena_smaller_than_the_peak_and_no_two_live_buffers_overlap() -> Non
                     assert where[i] + i.bytes <= where[j] or where[j] + j.bytes <= where[i]
         assert total >= peak(intervals)
         waste.append(total / max(1, peak(intervals)))
-    assert max(waste) < 1.35 and sum(waste) / len(waste) < 1.05
+    assert max(waste) < 1.2 and sum(waste) / len(waste) < 1.02
+
+
+def test_an_order_is_repaired_where_none_of_the_simple_ones_suffices() -> None:
+    """Random programs on which the repairs find less than any order alone."""
+    r = random.Random(3)
+    simple = repaired = 0
+    for _ in range(40):
+        spans = [sorted(r.sample(range(200), 2)) for _ in range(40)]
+        intervals = [Interval(None, a, b, 64 * r.randint(1, 60)) for a, b in spans]  # pyright: ignore[reportArgumentType]  no op needed
+        repaired += place(intervals)[1]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(placement, "REPAIRS", 0)
+            simple += place(intervals)[1]
+    assert repaired < simple
 
 
 @pytest.mark.parametrize("count", [2000])
