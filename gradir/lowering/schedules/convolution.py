@@ -1,7 +1,7 @@
 """Schedules of contractions over windows, where they differ from those of other contractions: gradients of filters.
 
-`dw[k, c, o] = sum over n, h, w of x[n, h + k, w + k, c] ct[n, h, w, o]` reads both operands once for each offset in the window and each tile
-of channels, so they have to come from L2: a few positions at a time, with the sums in memory between two visits.
+`dw[k, c, o] = sum over n, h, w of x[n, h + k, w + k, c] ct[n, h, w, o]` reads both operands once for each offset in the window and each
+tile of channels, so they have to come from L2: a few positions at a time, with the sums in memory between two visits.
 """
 
 from __future__ import annotations
