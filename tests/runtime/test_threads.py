@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import threading
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from gradir.runtime.native.threads import threads_ir
+from gradir.runtime.native.library import MEMORY_SYMBOLS, native_ir
+from gradir.runtime.native.system import system_of
+from gradir.runtime.native.wrapper import PYTHON_SYMBOLS
 from gradir.runtime.threads import available_threads, worker_count
 from tests.runtime import compiled_programs as programs
 
@@ -81,11 +84,33 @@ def test_available_threads():
     assert 1 <= available_threads() <= (os.cpu_count() or 1)
 
 
-def test_waiting_on_systems_without_futex():
-    assert "@syscall(i64 202" in threads_ir("x86_64", "linux") and "@syscall(i64 98" in threads_ir("aarch64", "linux")
-    assert "call i32 @usleep" in threads_ir("arm64", "darwin") and "@syscall(i64 " not in threads_ir("arm64", "darwin").replace(
-        "declare", ""
-    )
+SYSTEMS = {
+    "x86_64-unknown-linux-gnu": "@syscall(i64 202",
+    "aarch64-unknown-linux-gnu": "@syscall(i64 98",
+    "x86_64-apple-macosx11.0.0": "@__ulock_wait(",
+    "arm64-apple-macosx11.0.0": "@__ulock_wait(",
+    "x86_64-pc-windows-msvc": "@WaitOnAddress(",
+    "aarch64-pc-windows-msvc": "@WaitOnAddress(",
+    "x86_64-unknown-freebsd14": "@usleep(",
+}
+
+
+@pytest.mark.parametrize("triple", SYSTEMS)
+def test_waiting_on_every_system(triple):
+    """The text fits the system and becomes an object for it whose undefined symbols are the ones that are given at link time."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    text = native_ir(triple)
+    assert f"call i{32 if 'linux' not in triple else 64} " + ("(i64, ...) " if "linux" in triple else "") + SYSTEMS[triple] in text
+    module = llvm.parse_assembly(text)
+    module.triple = triple
+    module.verify()
+    machine = llvm.Target.from_triple(triple).create_target_machine(opt=0, reloc="pic", codemodel="default")
+    code = machine.emit_object(module)
+    assert len(code) > 4000
+    declared = {f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")}
+    given = {*system_of(triple).imports, *MEMORY_SYMBOLS, *PYTHON_SYMBOLS}
+    assert declared <= given and set(system_of(triple).imports) <= declared
 
 
 def _in_child(check) -> bool:

@@ -9,13 +9,16 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
+
 from gradir.runtime.loader import Library, compile_text, load_object
 from gradir.runtime.native.callbacks import CALLBACKS_IR
 from gradir.runtime.native.memory import memory_ir
+from gradir.runtime.native.system import system_of
 from gradir.runtime.native.threads import threads_ir
 from gradir.runtime.native.wrapper import PYTHON_SYMBOLS, WRAPPER_IR
 
-SYSTEM_SYMBOLS = ("free", "posix_memalign", "pthread_create", "pthread_detach", "sched_yield", "syscall", "usleep")
+MEMORY_SYMBOLS = ("free", "posix_memalign")
 
 EXPORTS = (
     "gradir.allocate",
@@ -72,9 +75,11 @@ def _build() -> Native:
     Nothing is locked before a fork: whoever waits for the pool may hold the GIL, which the hooks of the fork need. The free lists are
     whole after every single store, so a child that inherits an operation of another thread half done loses one block at most.
     """
-    imports = {name: _address(ctypes.CDLL(None), name) for name in SYSTEM_SYMBOLS}
+    triple = llvm.get_process_triple()
+    imports = {name: _address(_library(library), name) for name, library in system_of(triple).imports.items()}
+    imports |= {name: _address(_library(""), name) for name in MEMORY_SYMBOLS}
     imports |= {name: _address(ctypes.pythonapi, name) for name in PYTHON_SYMBOLS}
-    code = compile_text(threads_ir() + memory_ir() + WRAPPER_IR + CALLBACKS_IR)
+    code = compile_text(native_ir(triple))
     found = Native(load_object(code, EXPORTS, imports=imports))
 
     def in_child() -> None:
@@ -83,6 +88,15 @@ def _build() -> Native:
 
     os.register_at_fork(after_in_child=in_child)
     return found
+
+
+def native_ir(triple: str) -> str:
+    """The text of the library for the machine that an LLVM triple names."""
+    return threads_ir(triple) + memory_ir(triple) + WRAPPER_IR + CALLBACKS_IR
+
+
+def _library(name: str) -> ctypes.CDLL:
+    return ctypes.CDLL(name or None)
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:

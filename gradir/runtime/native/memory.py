@@ -6,15 +6,15 @@ Eight sizes per power of two: `list = 8 * floor(log2(bytes - 1)) + next three bi
 
 from __future__ import annotations
 
-from gradir.runtime.native.threads import pause_ir
+from gradir.runtime.native.system import pause_ir
 
 DEFAULT_CACHE_LIMIT = 1 << 30
 """Bytes of free blocks that are kept for reuse; what goes beyond is returned to the system at once."""
 
 
-def memory_ir() -> str:
+def memory_ir(triple: str) -> str:
     """`@gradir.allocate` and `@gradir.release` of the context, `@gradir.trim`, `@gradir.pool_unlock`, the figures `@gradir.pool`."""
-    return _MEMORY_IR.replace("PAUSE", pause_ir()).replace("CACHE_LIMIT", str(DEFAULT_CACHE_LIMIT))
+    return _MEMORY_IR.replace("PAUSE", pause_ir(triple)).replace("CACHE_LIMIT", str(DEFAULT_CACHE_LIMIT))
 
 
 _MEMORY_IR = """
@@ -43,7 +43,7 @@ pause:
   PAUSE
   br label %try
 yield:
-  %x0 = call i32 @sched_yield()
+  call void @sys.yield()
   br label %try
 done:
   ret void

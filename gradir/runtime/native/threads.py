@@ -2,63 +2,41 @@
 
 One `parallel_for` runs at a time. A nested one, or one of a second caller, finds the pool taken and runs inline, so nothing
 ever waits for the pool and nothing can deadlock. Workers are created by the first loop that wants them (also after a fork, which
-leaves the child without any), spin for some 20 us after their last job and then sleep on a futex; where there is no futex they poll.
+leaves the child without any), spin for some 20 us after their last job and then sleep. The caller sleeps too when, that long after its
+own last chunk, others are still at work: on a busy machine they may have lost their processor, which then is not to be spun away.
 
 The ticket word is `generation:16 | chunks:24 | next:24`: one atomic add both claims a chunk and says of which job.
 A claimed chunk keeps its job alive, because the caller leaves only when all chunks are complete; so `@job.*` are stable for whoever
-holds a valid claim. Measured 0.03 to 0.3 us to dispatch to spinning workers, 6 to 9 us to sleeping ones.
+holds a valid claim. How a range is cut depends on its length, grain and number of threads only, never on who works.
+Measured 0.03 to 0.3 us to dispatch to spinning workers, 6 to 9 us to sleeping ones.
 """
 
 from __future__ import annotations
 
-import platform
-import sys
-
-FUTEX_CALL = {"x86_64": 202, "AMD64": 202, "aarch64": 98, "arm64": 98}
-"""Number of the futex system call on Linux."""
+from gradir.runtime.native.system import pause_ir, system_of
 
 CHUNKS_PER_THREAD = 4
 """More chunks balance better on a busy machine, fewer keep neighbouring rows in one cache."""
 
-SPINS = 2000
+SPINS = 1000
+"""Pauses before a thread sleeps: some 15 us where a pause takes 40 cycles."""
 
 
-def pause_ir() -> str:
-    """The instruction of a spin loop."""
-    if platform.machine() in ("x86_64", "AMD64"):
-        return "call void @llvm.x86.sse2.pause()"
-    return 'call void asm sideeffect "yield", ""()'
-
-
-def _wait_ir(machine: str, system: str) -> tuple[str, str]:
-    """Instructions that sleep until `@sleep.word` differs from %seen, and that wake all sleepers."""
-    number = FUTEX_CALL.get(machine)
-    if system != "linux" or number is None:
-        return "%slept = call i32 @usleep(i32 100)", ""
-    wait = f"%slept = call i64 (i64, ...) @syscall(i64 {number}, ptr @sleep.word, i32 128, i32 %seen, ptr null, ptr null, i32 0)"
-    wake = f"%woken = call i64 (i64, ...) @syscall(i64 {number}, ptr @sleep.word, i32 129, i32 1073741823, ptr null, ptr null, i32 0)"
-    return wait, wake
-
-
-def threads_ir(machine: str = platform.machine(), system: str = sys.platform) -> str:
+def threads_ir(triple: str) -> str:
     """LLVM IR of the pool: `@gradir.parallel_for` of the context, `@gradir.threads_reset` for a forked child, `@gradir.workers`."""
-    wait, wake = _wait_ir(machine, system)
-    text = _POOL_IR
-    for mark, code in (("PAUSE", pause_ir()), ("WAIT", wait), ("WAKE", wake), ("SPINS", SPINS), ("CHUNKS_PER_THREAD", CHUNKS_PER_THREAD)):
+    pause = pause_ir(triple)
+    declaration = f"declare void @{pause.partition('@')[2].replace('i32 1', 'i32')}\n" if "@" in pause else ""
+    text = system_of(triple).ir + _POOL_IR.replace("PAUSE_DECLARATION\n", declaration)
+    for mark, code in (("PAUSE", pause), ("SPINS", SPINS), ("CHUNKS_PER_THREAD", CHUNKS_PER_THREAD)):
         text = text.replace(mark, str(code))
     return text
 
 
 _POOL_IR = """
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_detach(ptr)
-declare i64 @syscall(i64, ...)
-declare i32 @usleep(i32)
-declare i32 @sched_yield()
-declare void @llvm.x86.sse2.pause()
-
+PAUSE_DECLARATION
 @ticket = internal global i64 0, align 128
-@complete = internal global i64 0, align 128
+@complete = internal global i32 0, align 128
+@caller.sleeps = internal global i32 0, align 4
 @taken = internal global i32 0, align 128
 @sleepers = internal global i32 0, align 128
 @sleep.word = internal global i32 0, align 4
@@ -102,7 +80,17 @@ run:
   %end = add i64 %lo, %chunk
   %hi = call i64 @llvm.smin.i64(i64 %end, i64 %length)
   call void %function(ptr %context, ptr %closure, i64 %lo, i64 %hi)
-  %before = atomicrmw add ptr @complete, i64 1 release
+  %before = atomicrmw add ptr @complete, i32 1 seq_cst
+  %now = add i32 %before, 1
+  %all = trunc i64 %chunks to i32
+  %last = icmp eq i32 %now, %all
+  br i1 %last, label %finished, label %loop
+finished:
+  %asleep = load atomic i32, ptr @caller.sleeps seq_cst, align 4
+  %to.wake = icmp ne i32 %asleep, 0
+  br i1 %to.wake, label %wake, label %loop
+wake:
+  call void @sys.wake(ptr @complete)
   br label %loop
 done:
   ret void
@@ -129,7 +117,7 @@ tired:
   %open.late = call i1 @open_for(i64 %me)
   br i1 %open.late, label %rise, label %sleep
 sleep:
-  WAIT
+  call void @sys.wait(ptr @sleep.word, i32 %seen)
   br label %rise
 rise:
   %x1 = atomicrmw sub ptr @sleepers, i32 1 seq_cst
@@ -141,7 +129,6 @@ go:
 
 define internal void @hire(i64 %wanted) {
 entry:
-  %handle = alloca ptr
   br label %loop
 loop:
   %have = load i64, ptr @gradir.workers
@@ -150,12 +137,9 @@ loop:
 create:
   %me = add i64 %have, 1
   %argument = inttoptr i64 %me to ptr
-  %status = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %argument)
-  %failed = icmp ne i32 %status, 0
-  br i1 %failed, label %done, label %created
+  %started = call i1 @sys.spawn(ptr @worker, ptr %argument)
+  br i1 %started, label %created, label %done
 created:
-  %thread = load ptr, ptr %handle
-  %x0 = call i32 @pthread_detach(ptr %thread)
   store i64 %me, ptr @gradir.workers
   br label %loop
 done:
@@ -201,7 +185,7 @@ split:
   store i64 %n, ptr @job.length
   store i64 %chunk, ptr @job.chunk
   store i64 %threads, ptr @job.threads
-  store atomic i64 0, ptr @complete release, align 8
+  store atomic i32 0, ptr @complete release, align 4
   %word = load atomic i64, ptr @ticket monotonic, align 8
   %generation = lshr i64 %word, 48
   %generation.next = add i64 %generation, 1
@@ -214,26 +198,37 @@ split:
   br i1 %any, label %wake, label %work
 wake:
   %x1 = atomicrmw add ptr @sleep.word, i32 1 seq_cst
-  WAKE
+  call void @sys.wake(ptr @sleep.word)
   br label %work
 work:
   call void @claim()
   br label %wait
 wait:
-  %spun = phi i64 [0, %work], [%spun.next, %pause], [0, %yield]
-  %have = load atomic i64, ptr @complete acquire, align 8
-  %all = icmp eq i64 %have, %chunks
+  %spun = phi i64 [0, %work], [%spun.next, %pause]
+  %have = load atomic i32, ptr @complete acquire, align 4
+  %wanted = trunc i64 %chunks to i32
+  %all = icmp eq i32 %have, %wanted
   br i1 %all, label %leave, label %hold
 hold:
   %spun.next = add i64 %spun, 1
   %patient = icmp ult i64 %spun.next, SPINS
-  br i1 %patient, label %pause, label %yield
+  br i1 %patient, label %pause, label %rest
 pause:
   PAUSE
   br label %wait
-yield:
-  %x2 = call i32 @sched_yield()
-  br label %wait
+rest:
+  store atomic i32 1, ptr @caller.sleeps seq_cst, align 4
+  br label %doze
+doze:
+  %seen = load atomic i32, ptr @complete seq_cst, align 4
+  %complete = icmp eq i32 %seen, %wanted
+  br i1 %complete, label %rested, label %asleep.now
+asleep.now:
+  call void @sys.wait(ptr @complete, i32 %seen)
+  br label %doze
+rested:
+  store atomic i32 0, ptr @caller.sleeps seq_cst, align 4
+  br label %leave
 leave:
   store atomic i32 0, ptr @taken seq_cst, align 4
   br label %done
@@ -244,7 +239,8 @@ done:
 define void @gradir.threads_reset() {
   store i64 0, ptr @gradir.workers
   store i64 0, ptr @ticket
-  store i64 0, ptr @complete
+  store i32 0, ptr @complete
+  store i32 0, ptr @caller.sleeps
   store i32 0, ptr @sleepers
   store atomic i32 0, ptr @taken seq_cst, align 4
   ret void
