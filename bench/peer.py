@@ -75,7 +75,7 @@ class Peer:
         try:
             self.process.stdin.write(json.dumps({"do": do, **order}) + "\n")
             self.process.stdin.flush()
-        except OSError:
+        except (OSError, ValueError):  # a broken pipe, a closed one
             return {"failed": "the process ended"}
         return self.answer()
 

@@ -23,6 +23,10 @@ class Composites:
     def linear(self, x: Any, w: Any, b: Any) -> Any:
         return x @ w + b
 
+    def zeros(self, shape: Any, like: Any) -> Any:
+        """In the element type of `like`."""
+        return np.zeros(shape, like.dtype)
+
     def matmul_bf16(self, a: Any, b: Any) -> Any:
         """bf16 operands and result, sums in f32 at least."""
         return self.matmul(a, b)
@@ -45,7 +49,7 @@ class Composites:
             h = self.sigmoid(o) * self.tanh(c)
             return (h, c), h
 
-        zero = np.zeros((xs.shape[1], n), F32)
+        zero = self.zeros((xs.shape[1], n), xs)
         return self.scan(cell, (zero, zero), xs @ wx + b)
 
     def newton(self, a: Any) -> Any:
@@ -74,7 +78,7 @@ class Composites:
             live = x * x + y * y <= 4.0
             return x, y, n + self.as_f32(live), live, i + 1
 
-        zero = np.zeros(cx.shape, F32)
+        zero = self.zeros(cx.shape, cx)
         return self.while_loop(unfinished, step, (zero, zero, zero, np.ones(cx.shape, bool), np.int32(0)))[2]
 
     def recurrence(self, a: Any, b: Any) -> Any:
@@ -84,7 +88,7 @@ class Composites:
             h = ab[0] * carry[0] + ab[1]
             return (h,), h
 
-        return self.scan(step, (np.zeros(a.shape[1:], F32),), (a, b))
+        return self.scan(step, (self.zeros(a.shape[1:], a),), (a, b))
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{type(self).__name__} has no op {name}")

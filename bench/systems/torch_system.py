@@ -138,11 +138,14 @@ class TorchOps(NumpyOps):
 class CompiledOps(TorchOps):
     """Loops over data as `while_loop`, an LSTM of plain ops that the compiler unrolls."""
 
+    def zeros(self, shape: Any, like: Any) -> Any:
+        return like.new_zeros(shape)
+
     def lstm(self, wx: Any, wh: Any, b: Any, xs: Any) -> Any:
         return Composites.lstm(self, wx, wh, b, xs)
 
     def scan(self, f: Any, init: Any, xs: Any) -> Any:
-        carry, ys = tuple(xs.new_zeros(c.shape) for c in init), []
+        carry, ys = init, []
         for x in xs:
             carry, y = f(carry, x)
             ys.append(y)
