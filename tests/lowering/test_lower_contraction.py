@@ -291,13 +291,15 @@ def test_blocks_of_k_add_to_results_in_memory(pack: str) -> None:
         "plain": matmul("plain", 9, 21, 20, kind=kind, epilogue=False),
         "epilogue": matmul("epilogue", 9, 21, 20, kind=kind),
         "transposed": matmul("transposed", 9, 21, 20, a="k, m", b="n, k", kind=kind),
-        "filter": conv_filter("filter", 5, 3, 4, 5, 10, kind),
+        "filter": conv_filter("filter", 5, 3, 4, 5, 10, kind),  # images outside, two rows of positions at a time, one left over
+        "rows": conv_filter("rows", 2, 5, 2, 3, 8, kind),
     }
     cases = {
         "plain": [((uniform((9, 20)), uniform((20, 21)), garbage((9, 21))), (2,))],
         "epilogue": [((uniform((9, 20)), uniform((20, 21)), uniform((21,)), garbage((9, 21))), (3,))],
         "transposed": [((uniform((20, 9)), uniform((21, 20)), uniform((21,)), garbage((9, 21))), (3,))],
         "filter": [((uniform((5, 5, 6, 5)), uniform((5, 3, 4, 10)), garbage((3, 3, 5, 10))), (2,))],
+        "rows": [((uniform((2, 7, 4, 3)), uniform((2, 5, 2, 8)), garbage((3, 3, 3, 8))), (2,))],
     }
     check(kernels, cases)
 

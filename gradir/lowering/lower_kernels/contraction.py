@@ -73,10 +73,16 @@ def _in_blocks_of_k(kernel: Kernel, plan: Plan, machine: Machine) -> None:
         everywhere(lambda c, at: write(c, c.splat(init, at.type(core.element)), partial, at))
     generator = _Generator(kernel, plan, machine, partial)
 
-    def block(c: LoopBuilder, low: SSAValue) -> None:
-        generator.around(c, list(plan.around), space.origin, low, c.minimum(c.add(low, plan.k_block), extent))
+    def blocks(c: LoopBuilder, at: Tile) -> None:
+        each(
+            c,
+            0,
+            extent,
+            plan.k_block,
+            lambda e, low: generator.around(e, list(plan.around), at, low, _end(e, low, plan.k_block, 0, extent)),
+        )
 
-    each(b, 0, extent, plan.k_block, block)
+    nest(b, list(plan.k_around), space, space.origin, blocks)
     if plan.epilogue or scratch is not None:
         everywhere(lambda c, at: generator.micro.finish(c, at, read(c, partial, at)))
     if scratch is not None:

@@ -50,6 +50,8 @@ class Plan:
     """Sum along k in vectors instead of along n."""
     k_block: int
     """Steps of the outermost k loop between visits of the results in memory; 0: all at once."""
+    k_around: tuple[int, ...] = ()
+    """Further k loops outside of everything, one step at a time, where one such step is more than a block."""
 
 
 def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
@@ -93,7 +95,7 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     if pack:
         k = _ordered(core, a, k)
     block = schedule.field("block")
-    k_block = 0 if dots or parallel is not None else _k_block(space, k, block)
+    k_around, k, k_block = ((), k, 0) if dots or parallel is not None else _k_blocks(space, k, block)
     alone = row is not None and len(k) == 1 and not rows_around
     turned = alone and row is not None and row not in used_b and stride_along(core.inputs[a], row) == 1
     pack_rows = 0 in schedule.field("pack") and pack and turned
@@ -105,8 +107,9 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     if not columns and (pack or parallel == n):
         columns = width
     return Plan(
-        space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, rows, columns, parallel, dots, k_block
-    )
+        space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, rows, columns, parallel, dots, k_block,
+        k_around,
+    )  # fmt: skip
 
 
 def _ordered(core: BoundOp, a: int, k: tuple[int, ...]) -> tuple[int, ...]:
@@ -115,16 +118,22 @@ def _ordered(core: BoundOp, a: int, k: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(k, key=lambda d: -abs(strides[d] or 0))) if None not in strides.values() else k
 
 
-def _k_block(space: Space, k: Sequence[int], block: Sequence[int]) -> int:
-    """Steps of the outermost k loop that together make about `block[2]` steps of all k loops; 0 when that is all of them."""
-    extents = [space.extents[d] for d in k]
-    if len(block) != 3 or not block[2] or not extents:
-        return 0
-    known = [e for e in extents if isinstance(e, int)]
-    if len(known) != len(extents):
-        return 0
-    steps = max(1, block[2] // max(1, prod(known[1:])))
-    return steps if steps < known[0] else 0
+def _k_blocks(space: Space, k: tuple[int, ...], block: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """(k loops outside of everything, the others, steps of the outermost of these that make about `block[2]` steps of all of them).
+
+    No steps: all at once.
+    """
+    extents = [e for d in k if isinstance(e := space.extents[d], int)]
+    if len(block) != 3 or not block[2] or not k or len(extents) != len(k):
+        return (), k, 0
+    outside = 0
+    while outside < len(k) - 1 and prod(extents[outside + 1 :]) >= 2 * block[2]:
+        outside += 1
+    first = extents[outside]
+    steps = max(1, block[2] // max(1, prod(extents[outside + 1 :])))
+    if steps >= first and not outside:
+        return (), k, 0
+    return k[:outside], k[outside:], -(-first // -(-first // steps))
 
 
 def _collapsed(kernel: Kernel, space: Space, group: Group) -> Space:

@@ -13,9 +13,7 @@ from gradir.lowering.groups import GroupOp
 from gradir.lowering.schedules.machine import Machine
 
 POSITIONS = 128
-"""Positions of a block whose results stay in L2."""
-FAR_POSITIONS = 256
-"""Positions of a block whose results do not."""
+"""Positions of a block: few enough for both operands to stay close, enough to pay for a visit of the results."""
 
 
 def sums_positions(core: GroupOp, extents: Sequence[int]) -> bool:
@@ -34,5 +32,4 @@ def positions_in_block(machine: Machine, depth: int, rows: int, columns: int, si
     """Positions between two visits of the results in memory; 0: all, where they are few or stay in the cache anyway."""
     if depth * (rows + columns) * size <= machine.l2 // 2:
         return 0
-    steps = POSITIONS if rows * columns * size <= machine.l2 // 2 else FAR_POSITIONS
-    return steps if depth >= 4 * steps else 0
+    return POSITIONS if depth >= 4 * POSITIONS else 0
