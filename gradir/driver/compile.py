@@ -20,7 +20,7 @@ from gradir.driver.brief import is_brief
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import collector_paused, read, run_passes
-from gradir.driver.memory import MemoryReport, memory_of
+from gradir.driver.memory import MemoryReport, memory_of, with_scratch
 from gradir.driver.objects import WORTH_A_WORKER, Objects, compiling_objects
 from gradir.driver.pipelines import ROAD, OptionValue, Request
 from gradir.driver.progress import remaining
@@ -35,6 +35,7 @@ from gradir.ir.text import print_module, verify_module
 from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLine, Target
 from gradir.runtime.module import Module
 from gradir.runtime.target import host_target
+from gradir.runtime.threads import available_threads
 from gradir.targets.cpu import compile_object
 from gradir.targets.llvm.module import Translation, translate
 
@@ -92,8 +93,13 @@ def compile_module(
 def memory_report(module: ModuleOp, *, target: str = "host", threads: int | None = None, optimize: int = 2) -> MemoryReport:
     """Where every buffer of the program lies and how long it lives, when it is compiled with these options; nothing is compiled."""
     report = CompileReport(keep_ir=True)
-    _road(module.clone(), _Options(target, threads, optimize), report, stages=("tensor", "structured", "buffers"))
-    return report.memory
+    op = module.clone()
+    _road(op, _Options(target, threads, optimize), report, stages=("tensor", "structured", "buffers"))
+    machine = target_of(op)
+    if not isinstance(machine, CpuTargetAttr):
+        return report.memory
+    _loops(op, report)  # what kernels allocate stands at level 4
+    return with_scratch(report.memory, op, threads or machine.threads or available_threads())
 
 
 def compile_watched(

@@ -1,25 +1,34 @@
-"""The plan of a program's memory: which buffer lies where in the arena, for how long, and what made it."""
+"""The plan of a program's memory: which buffer lies where, for how long, what made it, and what kernels take beside it.
+
+Filled from the module at level 3 before `plan-memory` (`memory_of`), and from kernels at level 4 for their scratch memory (`with_scratch`).
+"""
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from gradir.dialects.types import type_text
 from gradir.dialects.upstream import memref
 from gradir.dialects.upstream.func import CallOp, FuncOp
+from gradir.driver.memory_page import page_text, table_text
 from gradir.ir.passes import location_text
 from gradir.lowering.plan_memory import RESULTS, Interval, peak, plan_of
-
-BARS = 48
-"""Columns of the timeline."""
+from gradir.lowering.plan_memory.scratch import scratch_of
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """One buffer of the arena: `begin` and `end` are the first and last step (kernel call or copy) that touches it."""
+    """One buffer: `begin` and `end` are the first and last step (kernel call or copy) that touches it.
+
+    `place` is "arena", or "result K" for one that lies at the beginning of the memory of result number K before that is written.
+    """
 
     type: str
     bytes: int
@@ -28,36 +37,93 @@ class Buffer:
     end: int
     made_by: str
     location: str
+    place: str = "arena"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel call or copy of the function, in order. `scratch`: bytes that the kernel allocates while it runs."""
+
+    kernel: str
+    location: str
+    scratch: int = 0
 
 
 @dataclass(frozen=True)
 class FunctionMemory:
-    """The arena of one function. `peak` is the greatest number of bytes that are live at once: no arena is smaller.
+    """The memory of one function beside its arguments and results.
 
-    `unshared` is what the buffers would take without sharing, `run_time` counts buffers whose sizes only the run knows.
+    `peak` is the greatest number of bytes of the arena that are live at once: no arena for these buffers is smaller. `unshared` is what all
+    buffers would take without sharing, `results` what the caller's arrays for the results take. `run_time` counts buffers whose sizes only
+    the run knows.
     """
 
     function: str
     arena: int
     peak: int
     unshared: int
-    steps: int
+    results: int
     run_time: int
+    work: tuple[Step, ...]
     buffers: tuple[Buffer, ...]
 
+    @property
+    def steps(self) -> int:
+        """How many kernel calls and copies there are."""
+        return len(self.work)
+
+    @property
+    def scratch(self) -> int:
+        """The most bytes that a kernel allocates while it runs."""
+        return max((step.scratch for step in self.work), default=0)
+
+    @property
+    def planned(self) -> int:
+        """The most bytes that a call takes beside arguments and results, but for buffers whose sizes only the run knows."""
+        return self.arena + self.scratch
+
     def live_at(self, step: int) -> int:
-        """Bytes that are live at one step."""
-        return sum(b.bytes for b in self.buffers if b.begin <= step <= b.end)
+        """Bytes of the arena that are live at one step."""
+        return sum(b.bytes for b in self.buffers if b.place == "arena" and b.begin <= step <= b.end)
+
+    @property
+    def timeline(self) -> tuple[int, ...]:
+        """Bytes of the arena that are live at each step."""
+        changes = [0] * (self.steps + 1)
+        for b in self.buffers:
+            if b.place == "arena" and self.steps:
+                changes[b.begin] += b.bytes
+                changes[b.end + 1] -= b.bytes
+        live: list[int] = []
+        for change in changes[: self.steps]:
+            live.append((live[-1] if live else 0) + change)
+        return tuple(live)
+
+    def dict(self) -> Mapping[str, Any]:
+        """The same as plain numbers, texts and lists, with the sums."""
+        return {**asdict(self), "scratch": self.scratch, "planned": self.planned, "timeline": list(self.timeline)}
 
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """The plans of all functions. `str(report)` is a table with a timeline, largest buffers first."""
+    """The plans of all functions. `str(report)` is a table with a timeline, largest buffers first; `html()` a page with a picture."""
 
     functions: tuple[FunctionMemory, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join(_table(function) for function in self.functions) or "no functions\n"
+        return "\n".join(table_text(function) for function in self.functions) or "no functions\n"
+
+    def dict(self) -> Mapping[str, Any]:
+        """The same as plain numbers, texts and lists."""
+        return {"functions": [function.dict() for function in self.functions]}
+
+    def json(self) -> str:
+        """`dict()` as JSON."""
+        return json.dumps(self.dict(), indent=1)
+
+    def html(self) -> str:
+        """A page of its own: for each function the buffers as boxes over time and offset, the live bytes at each step, the table."""
+        return page_text(self.functions)
 
 
 def memory_of(module: ModuleOp) -> MemoryReport:
@@ -66,45 +132,46 @@ def memory_of(module: ModuleOp) -> MemoryReport:
     return MemoryReport(tuple(_memory_of(entry) for entry in entries))
 
 
+def with_scratch(report: MemoryReport, module: ModuleOp, threads: int) -> MemoryReport:
+    """`report` with what the kernels of `module` (level 4) allocate when `threads` run their parallel loops."""
+    scratch = {f.sym_name.data: scratch_of(f, threads) for f in module.body.block.ops if isinstance(f, FuncOp)}
+    return MemoryReport(
+        tuple(
+            replace(function, work=tuple(replace(step, scratch=scratch.get(step.kernel, 0)) for step in function.work))
+            for function in report.functions
+        )
+    )
+
+
 def _memory_of(entry: FuncOp) -> FunctionMemory:
     plan = plan_of(entry)
-    intervals, offsets, total, run_time = plan.in_arena, plan.offsets, plan.total, plan.lifetimes.run_time_count
     time = plan.lifetimes.time
     work = sorted((time.start[op], op) for op in time.start if isinstance(op, CallOp | memref.CopyOp))
     starts = [start for start, _ in work]
+    inputs = len(entry.body.block.args) - len(plan.destinations)
 
     def buffer(i: Interval) -> Buffer:
         begin = min(bisect_left(starts, i.start), len(work) - 1)
         end = max(begin, bisect_right(starts, i.end) - 1)
         maker = work[begin][1] if work else i.alloc
-        made_by = maker.callee.string_value() if isinstance(maker, CallOp) else maker.name
-        return Buffer(type_text(i.alloc.memref.type), i.bytes, offsets[i], begin, end, made_by, location_text(maker.location))
+        where = f"result {plan.hosted[i].argument.index - inputs}" if i in plan.hosted else "arena"
+        offset = plan.offsets.get(i, 0)
+        return Buffer(type_text(i.alloc.memref.type), i.bytes, offset, begin, end, _name(maker), location_text(maker.location), where)
 
-    buffers = tuple(buffer(i) for i in intervals if i.bytes)
-    unshared = sum(i.bytes for i in intervals)
-    return FunctionMemory(entry.sym_name.data, total, peak(intervals), unshared, len(work), run_time, buffers)
-
-
-def _table(plan: FunctionMemory) -> str:
-    """One buffer a line, the largest first, with the steps in which it lives; then the totals."""
-    head = ("bytes", "offset", "type", "made by", "at", f"steps 0 to {plan.steps - 1}")
-    ordered = sorted(plan.buffers, key=lambda b: (-b.bytes, b.begin, b.offset))
-    rows = [head, *((str(b.bytes), str(b.offset), b.type, f"@{b.made_by}", b.location, _bar(b, plan.steps)) for b in ordered)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    lines = [f"memory of @{plan.function}: arena {plan.arena} bytes, at most {plan.peak} live at once, {plan.unshared} without sharing"]
-    for row in rows:
-        cells = [cell.rjust(width) if k < 2 else cell.ljust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))]
-        lines.append("  " + "  ".join(cells).rstrip())
-    if plan.run_time:
-        lines.append(f"  and {plan.run_time} buffers whose sizes only the run knows")
-    return "\n".join(lines) + "\n"
+    return FunctionMemory(
+        entry.sym_name.data,
+        plan.total,
+        peak(plan.in_arena),
+        sum(i.bytes for i in plan.lifetimes.static),
+        plan.result_bytes,
+        plan.lifetimes.run_time_count,
+        tuple(Step(_name(op), location_text(op.location)) for _, op in work),
+        tuple(buffer(i) for i in plan.lifetimes.static if i.bytes),
+    )
 
 
-def _bar(buffer: Buffer, steps: int) -> str:
-    """The life of a buffer on a line of `BARS` columns."""
-    columns = min(BARS, steps)
-    first, last = buffer.begin * columns // steps, buffer.end * columns // steps
-    return "." * first + "#" * (last - first + 1) + "." * (columns - 1 - last)
+def _name(op: Operation) -> str:
+    return op.callee.string_value() if isinstance(op, CallOp) else op.name
 
 
-__all__ = ["Buffer", "FunctionMemory", "MemoryReport", "memory_of"]
+__all__ = ["Buffer", "FunctionMemory", "MemoryReport", "Step", "memory_of", "with_scratch"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,15 @@ class ErrorSlot(ctypes.Structure):
     _fields_ = [("code", ctypes.c_int64), ("op_id", ctypes.c_int64), ("operands", ctypes.c_int64 * abi.ERROR_OPERAND_COUNT)]
 
 
+@dataclass(frozen=True)
+class Lent:
+    """Memory for one call: the address of its arena, and the addresses of the two functions that the context allocates and frees by."""
+
+    arena: int
+    allocate: int
+    free: int
+
+
 def invoke(
     spec: FunctionSpec,
     entry: int,
@@ -50,10 +60,11 @@ def invoke(
     outputs: Sequence[Array],
     failed: Failure,
     callbacks: tuple[int, int] = (0, 0),
+    lent: Lent | None = None,
 ) -> None:
     """Call `entry` with arrays (or integers, for scalars) that fit `spec`; `failed` raises when it returns a status.
 
-    `callbacks`: the context's `callback` and `user`.
+    `callbacks`: the context's `callback` and `user`. `lent`: an arena and an allocator to use instead of the pool's.
     """
     words: list[int] = []
     for tensor, value in zip(spec.inputs + spec.outputs, (*inputs, *outputs), strict=True):
@@ -63,7 +74,9 @@ def invoke(
             words.append(value.ctypes.data)
             words += [value.shape[k] for k in tensor.dynamic_dims]
     arena = 0
-    if spec.arena_bytes:
+    if spec.arena_bytes and lent is not None:
+        words.append(lent.arena)
+    elif spec.arena_bytes:
         try:
             arena = allocate(spec.arena_bytes)
         except MemoryError:
@@ -75,8 +88,8 @@ def invoke(
     context = Context(
         abi.VERSION,
         lib.address("gradir.parallel_for"),
-        lib.address("gradir.allocate"),
-        lib.address("gradir.release"),
+        lent.allocate if lent is not None else lib.address("gradir.allocate"),
+        lent.free if lent is not None else lib.address("gradir.release"),
         ctypes.addressof(error),
         threads,
         callbacks[0] or None,

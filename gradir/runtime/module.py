@@ -17,7 +17,7 @@ import numpy as np
 from gradir import size_algebra
 from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
-from gradir.runtime.call import invoke
+from gradir.runtime.call import Lent, invoke
 from gradir.runtime.dispatch import ARRAY, DirectCall, Dispatch, Entry, Place, tuple_of
 from gradir.runtime.library.table import LibraryTable, failure
 from gradir.runtime.loader import Library, load_object
@@ -148,6 +148,10 @@ class Function(DirectCall):
             if array is not source:
                 array[...] = source
         return tuple(wanted)
+
+    def run_in(self, lent: Lent, inputs: Sequence[Any], outputs: Sequence[Array], threads: int) -> None:
+        """One call in memory of the caller's, with inputs that `check_inputs` has passed and plain arrays for the results."""
+        invoke(self.spec, self._entry, threads, inputs, outputs, self._failed, self._callbacks, lent)
 
     @property
     def _callbacks(self) -> tuple[int, int]:

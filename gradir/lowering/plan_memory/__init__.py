@@ -12,13 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IndexType, IntegerAttr, MemRefType, ModuleOp, i8, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    i8,
+    i64,
+)
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from gradir.dialects.target import CpuTargetAttr, target_of
 from gradir.dialects.upstream import arith, func, memref
 from gradir.ir.passes import Pass, PassContext
-from gradir.lowering.plan_memory.lifetimes import Interval, Lifetimes
+from gradir.lowering.plan_memory.lifetimes import Interval, Lifetimes, bytes_of
 from gradir.lowering.plan_memory.outputs import Output, free_outputs, host, view_into
 from gradir.lowering.plan_memory.placement import peak, place
 from gradir.lowering.workspace import ALIGNMENT, plan_workspace, replace_alloc
@@ -65,6 +76,7 @@ class FunctionPlan:
     """Where the static buffers of an entry lie: `hosted` in the memory of results, `offsets` in an arena of `total` bytes."""
 
     lifetimes: Lifetimes
+    destinations: Sequence[BlockArgument]
     hosted: dict[Interval, Output]
     offsets: dict[Interval, int]
     total: int
@@ -74,13 +86,20 @@ class FunctionPlan:
         """The buffers of the arena, in program order."""
         return [i for i in self.lifetimes.static if i not in self.hosted]
 
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of the results whose sizes are known."""
+        types = [cast("MemRefType[Any]", a.type) for a in self.destinations]
+        return sum(bytes_of(t) for t in types if DYNAMIC_INDEX not in t.get_shape())
+
 
 def plan_of(function: func.FuncOp) -> FunctionPlan:
     """The plan for an entry at level 3 whose buffers are allocations."""
     lifetimes = Lifetimes(function)
-    hosted = host(lifetimes.static, free_outputs(lifetimes, _destinations(function)))
+    destinations = _destinations(function)
+    hosted = host(lifetimes.static, free_outputs(lifetimes, destinations))
     offsets, total = place([i for i in lifetimes.static if i not in hosted])
-    return FunctionPlan(lifetimes, hosted, offsets, total)
+    return FunctionPlan(lifetimes, destinations, hosted, offsets, total)
 
 
 def plan_function(function: func.FuncOp) -> dict[str, int]:

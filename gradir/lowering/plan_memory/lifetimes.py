@@ -112,9 +112,13 @@ def element_count(type_: MemRefType[Any]) -> int:
     return prod(type_.get_shape())
 
 
-def padded_bytes(alloc: memref.AllocOp) -> int:
-    """The bytes of a static buffer, rounded up to the alignment of offsets."""
-    type_ = cast("MemRefType[Any]", alloc.memref.type)
+def bytes_of(type_: MemRefType[Any]) -> int:
+    """Bytes of a static memref."""
     element = type_.element_type
     width = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
-    return -(-element_count(type_) * max(1, width // 8) // ALIGNMENT) * ALIGNMENT
+    return element_count(type_) * max(1, width // 8)
+
+
+def padded_bytes(alloc: memref.AllocOp) -> int:
+    """The bytes of a static buffer, rounded up to the alignment of offsets."""
+    return -(-bytes_of(cast("MemRefType[Any]", alloc.memref.type)) // ALIGNMENT) * ALIGNMENT
