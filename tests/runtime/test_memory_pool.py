@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import gradir as gd
 from gradir.errors import GradirError
 from gradir.runtime import Buffer, memory
 from tests.runtime import compiled_programs as programs
@@ -75,6 +81,64 @@ def test_too_much():
         memory.allocate(1 << 59)
     with pytest.raises(MemoryError):
         memory.allocate(-1)
+
+
+def huge_bytes(address: int) -> int:
+    """Bytes in huge pages of the mapping that contains `address`, by the kernel's account."""
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        head = line.split()[0]
+        if "-" in head and not head.endswith(":"):
+            low, high = (int(part, 16) for part in head.split("-"))
+            inside = low <= address < high
+        elif inside and head == "AnonHugePages:":
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def test_large_blocks_are_aligned_for_huge_pages():
+    small, large = memory.Block(1 << 20), memory.Block(24 << 20)
+    assert (large.address - 64) % (2 << 20) == 0
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if setting.exists() and "[never]" not in setting.read_text():
+        np.asarray(large)[:] = 1
+        assert huge_bytes(large.address) >= 16 << 20  # the system may be short of some
+    assert small.address % 64 == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space of a child")
+def test_under_pressure_cached_blocks_go_back_to_the_system():
+    """In a child with little address space left: a request that fails gives back what is cached, and is tried again."""
+    code = """
+import resource
+from gradir.runtime import memory
+memory.release(memory.allocate(600 << 20))
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), used + (200 << 20)))
+block = memory.allocate(500 << 20)
+print(memory.statistics().cached_bytes, memory.statistics().live_bytes >= 500 << 20)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "True"]
+
+
+def test_calls_in_several_threads_have_arenas_of_their_own():
+    """Each thread writes its own numbers through the same function at the same time."""
+    function = gd.jit(lambda x, w: gd.tanh(gd.tanh(x @ w) @ w) @ w, cache=False)
+    w = np.eye(64, dtype=np.float32)
+    inputs = [np.full((256, 64), k / 8, np.float32) for k in range(6)]
+    expected = [function(x, w) for x in inputs]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        wrong.extend(k for _ in range(40) if not np.array_equal(function(inputs[k], w), expected[k]))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_outputs_and_arenas_return_to_the_pool():

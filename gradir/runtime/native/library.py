@@ -13,12 +13,10 @@ import llvmlite.binding as llvm
 
 from gradir.runtime.loader import Library, compile_text, load_object
 from gradir.runtime.native.callbacks import CALLBACKS_IR
-from gradir.runtime.native.memory import memory_ir
+from gradir.runtime.native.memory import memory_ir, memory_symbols
 from gradir.runtime.native.system import system_of
 from gradir.runtime.native.threads import threads_ir
 from gradir.runtime.native.wrapper import PYTHON_SYMBOLS, WRAPPER_IR
-
-MEMORY_SYMBOLS = ("free", "posix_memalign")
 
 EXPORTS = (
     "gradir.allocate",
@@ -77,7 +75,7 @@ def _build() -> Native:
     """
     triple = llvm.get_process_triple()
     imports = {name: _address(_library(library), name) for name, library in system_of(triple).imports.items()}
-    imports |= {name: _address(_library(""), name) for name in MEMORY_SYMBOLS}
+    imports |= {name: _address(_library(""), name) for name in memory_symbols(triple)}
     imports |= {name: _address(ctypes.pythonapi, name) for name in PYTHON_SYMBOLS}
     code = compile_text(native_ir(triple))
     found = Native(load_object(code, EXPORTS, imports=imports))

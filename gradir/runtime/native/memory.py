@@ -8,13 +8,51 @@ from __future__ import annotations
 
 from gradir.runtime.native.system import pause_ir
 
+HUGE_PAGE = 2 << 20
+"""Bytes of a huge page, to which large blocks are aligned; the part of a block that fills such pages is advised to be made of them."""
+
+HUGE_FROM = 4 << 20
+"""Blocks from this size on are large: page faults and TLB misses of small pages cost a first pass over 64 MB ten times its copy."""
+
 DEFAULT_CACHE_LIMIT = 1 << 30
 """Bytes of free blocks that are kept for reuse; what goes beyond is returned to the system at once."""
 
 
 def memory_ir(triple: str) -> str:
     """`@gradir.allocate` and `@gradir.release` of the context, `@gradir.trim`, `@gradir.pool_unlock`, the figures `@gradir.pool`."""
-    return _MEMORY_IR.replace("PAUSE", pause_ir(triple)).replace("CACHE_LIMIT", str(DEFAULT_CACHE_LIMIT))
+    values = {"PAUSE": pause_ir(triple), "CACHE_LIMIT": DEFAULT_CACHE_LIMIT, "HUGE_FROM": HUGE_FROM, "HUGE_PAGE": HUGE_PAGE}
+    text = _MEMORY_IR + (_ADVISE if has_huge_pages(triple) else _NO_ADVICE)
+    for name, value in values.items():
+        text = text.replace(name, str(value))
+    return text
+
+
+def memory_symbols(triple: str) -> tuple[str, ...]:
+    """What the pool calls in the C library."""
+    return ("free", "posix_memalign", *(["madvise"] if has_huge_pages(triple) else []))
+
+
+def has_huge_pages(triple: str) -> bool:
+    """Whether the system takes the advice to use huge pages for a stretch of memory."""
+    return "linux" in triple
+
+
+_ADVISE = """
+declare i32 @madvise(ptr, i64, i32)
+
+; 14 is MADV_HUGEPAGE; a kernel without huge pages refuses, which changes nothing
+define internal void @advise_huge(ptr %base, i64 %bytes) {
+  %whole = and i64 %bytes, -HUGE_PAGE
+  %x0 = call i32 @madvise(ptr %base, i64 %whole, i32 14)
+  ret void
+}
+"""
+
+_NO_ADVICE = """
+define internal void @advise_huge(ptr %base, i64 %bytes) {
+  ret void
+}
+"""
 
 
 _MEMORY_IR = """
@@ -103,11 +141,26 @@ reuse:
 fresh:
   call void @gradir.pool_unlock()
   %total = add i64 %bytes, 64
-  %status = call i32 @posix_memalign(ptr %base.at, i64 64, i64 %total)
+  %large = icmp uge i64 %total, HUGE_FROM
+  %boundary = select i1 %large, i64 HUGE_PAGE, i64 64
+  br label %ask
+ask:
+  %again = phi i1 [false, %fresh], [true, %pressed]
+  %status = call i32 @posix_memalign(ptr %base.at, i64 %boundary, i64 %total)
   %failed = icmp ne i32 %status, 0
-  br i1 %failed, label %refuse, label %mark
-mark:
+  br i1 %failed, label %short, label %got
+short:
+  br i1 %again, label %refuse, label %pressed
+pressed:
+  call void @gradir.trim()
+  br label %ask
+got:
   %base = load ptr, ptr %base.at
+  br i1 %large, label %advise, label %mark
+advise:
+  call void @advise_huge(ptr %base, i64 %total)
+  br label %mark
+mark:
   store i64 %list, ptr %base
   %bytes.at = getelementptr i8, ptr %base, i64 8
   store i64 %bytes, ptr %bytes.at
