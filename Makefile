@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-full fuzz fuzz-grad check docs stablehlo-status autodiff-status bench bench-peers clean
+.PHONY: demo test test-full fuzz fuzz-grad check docs stablehlo-status autodiff-status bench bench-status bench-peers clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -56,6 +56,19 @@ autodiff-status: $(VENV)/.test  ## docs/status/autodiff.md: derivatives of every
 
 bench: $(VENV)/.demo           ## the table against numpy and whatever peers are installed
 	$(BIN)/python -m bench
+
+BENCH = $(BIN)/python -m bench
+STARTED = overhead_add8,gemm_512,softmax*,conv3x3_b1,attention*,*_train,digits*,lstm_grad
+LOADED = gemm_512,chain_1e6,softmax*,mlp_train,resnet_infer,block_train,lstm_forward
+
+bench-status: $(VENV)/.demo    ## docs/status/performance.md and bench.md: everything that is measured, in about half an hour on a quiet machine
+	$(BENCH) --memory --json bench/data/threads1.json
+	$(BENCH) --starts --workloads '$(STARTED)' --json bench/data/threads1.json
+	$(BENCH) --starts --systems gradir --json bench/data/threads1.json
+	$(BENCH) --threads 2 --json bench/data/threads2.json
+	$(BENCH) --threads 2 --burners 2 --caches --workloads '$(LOADED)' --json bench/data/loaded.json
+	$(BENCH).sweep --json bench/data/limits.json
+	$(BENCH).performance
 
 bench-peers:                   ## install the peers, each into its own venv under build/peers
 	$(PYTHON) bench/peers.py install

@@ -4,7 +4,7 @@ Every system runs in its own process; for each workload they take turns in short
 (CPU time on one thread, wall time on several); in brackets, relative to gradir (above 1: gradir is faster). First calls count only without
 `--caches`, which lets systems use what earlier runs left on disk. `--json` merges what was measured into a file (`bench.results`).
 `--burners N` keeps N processes busy meanwhile: how the systems fare on a loaded machine (wall time then). `--starts` measures fresh
-processes as well (`bench.first`).
+processes instead (`bench.first`): from their start to the first result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import contextlib
 import fnmatch
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -104,6 +104,17 @@ def keep(path: Path | None, found: res.Results) -> None:
         res.write(path, res.merged(old, found))
 
 
+def starts(found: res.Results, names: Sequence[str], workloads: Sequence[str], path: Path | None, console: Console) -> None:
+    """Fill in the section `starts`."""
+    for name in workloads:
+        found.setdefault("starts", {})[name] = {system: first.measure(system, name, found["threads"]) for system in names}
+        texts = [f"{n}: {res.seconds_text(c.get('start'))}" for n, c in found["starts"][name].items() if "start" in c]
+        cached = found["starts"][name].get(res.OURS, {}).get("cached", {})
+        warm = [f"gradir, cached: {res.seconds_text(cached['first'])} of {res.seconds_text(cached['start'])}"] if "first" in cached else []
+        console.print(f"{name:22}", *texts, *warm, sep="  ", highlight=False)
+        keep(path, found)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
@@ -125,6 +136,10 @@ def main() -> None:
     names = list(found["systems"])
     wanted = selected(options.workloads)
     field.prepare(wanted)
+    if options.starts:
+        field.end()
+        starts(found, names, wanted, options.json, console)
+        return
     found["burners"] = options.burners
     with burners(options.burners):
         for name in wanted:
@@ -133,12 +148,6 @@ def main() -> None:
             console.print(f"{name:22}", *cells, work_text(found, name), ratio_text(found, name), sep="  ", highlight=False)
             keep(options.json, found)
     field.end()
-    if options.starts:
-        for name in wanted:
-            found.setdefault("starts", {})[name] = {system: first.measure(system, name, options.threads) for system in names}
-            texts = (f"{n}: {res.seconds_text(c.get('start'))}" for n, c in found["starts"][name].items())
-            console.print(f"{name:22}", "start to first result", *texts, sep="  ", highlight=False)
-            keep(options.json, found)
     table = Table("workload", *(f"{n} {found['systems'][n]}" for n in names), "gradir does", "to the best peer", title=title(found))
     for name in wanted:
         table.add_row(name, *(cell_text(found, name, n) for n in names), work_text(found, name), ratio_text(found, name))

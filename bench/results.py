@@ -44,7 +44,8 @@ def merged(old: Results, new: Results) -> Results:
         before = old["workloads"].get(name, {"cells": {}})
         both["workloads"][name] = {**before, **row}
     if "starts" in old or "starts" in new:
-        both["starts"] = {**old.get("starts", {}), **new.get("starts", {})}
+        before, after = old.get("starts", {}), new.get("starts", {})
+        both["starts"] = {name: {**before.get(name, {}), **after.get(name, {})} for name in {**before, **after}}
     return both
 
 
