@@ -35,6 +35,7 @@ DESTINATIONS_ATTRIBUTE = "gradir.destinations"
 COMPLEX_ATTRIBUTE = "gradir.complex"
 """Of a declared kernel: positions of the arguments whose last dimension is a real and an imaginary part."""
 _FIELDS = ("tile", "block", "pack", "parallel")
+_STREAMING = ("tile", "block", "parallel", "stream")
 
 
 @cache
@@ -49,7 +50,8 @@ class Schedule(ParametrizedAttribute):
     - `tile`: sizes of the register tile, in elements, outermost dimension first;
     - `block`: sizes of the cache blocks around the tile, of one task where the kernel is parallel;
     - `pack`: positions of the operands that are copied into contiguous panels first;
-    - `parallel`: loop dimensions (of the group) whose blocks may run on several threads.
+    - `parallel`: loop dimensions (of the group) whose blocks may run on several threads;
+    - `stream`: positions of the results that are written past the caches (non-temporal stores).
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = ("tile", "block", "parallel")
@@ -98,20 +100,26 @@ class Schedule(ParametrizedAttribute):
 class ElementwiseAttr(Schedule):
     """One pass over an index space of any rank, all of it parallel. tile = [lanes], block = [elements of a task]."""
 
+    FIELDS = _STREAMING
+
     name = "kernel.elementwise"
     tile: DenseArrayBase[I64]
     block: DenseArrayBase[I64]
     parallel: DenseArrayBase[I64]
+    stream: DenseArrayBase[I64]
 
 
 @irdl_attr_definition
 class RowsAttr(Schedule):
     """Reductions along rows or columns and elementwise ops around them. tile = [accumulators, lanes], block = [rows of a task]."""
 
+    FIELDS = _STREAMING
+
     name = "kernel.rows"
     tile: DenseArrayBase[I64]
     block: DenseArrayBase[I64]
     parallel: DenseArrayBase[I64]
+    stream: DenseArrayBase[I64]
 
 
 @irdl_attr_definition

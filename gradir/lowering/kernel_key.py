@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import FloatAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.types import shape_of
+from gradir.dialects.upstream.math import NONPOSITIVE
 
 Key: TypeAlias = tuple[Any, ...]
 
@@ -70,6 +71,7 @@ class KeyWriter:
                 tuple(self._number(v) for v in operands),
                 tuple((name, self._intern(value)) for name, value in sorted(op.properties.items())),
                 tuple(self._type(r.type) for r in op.results),
+                NONPOSITIVE in op.attributes,
             )
         )
         for region in op.regions:

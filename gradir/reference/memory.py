@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -76,6 +77,17 @@ def _dim(machine: Machine, op: Operation, view: View, dim: Value) -> Value:
     if not 0 <= int(dim) < len(view.shape):
         machine.fail(op, "OP102", f"no dim {int(dim)} in rank {len(view.shape)}")
     return np.int64(view.shape[int(dim)])
+
+
+@evaluates(memref.PrefetchOp)
+def _prefetch(_machine: Machine, _op: Operation, _view: View, *_index: Value) -> None:
+    """Nothing happens, wherever it points."""
+
+
+@evaluates(memref.ExtractAlignedPointerAsIndexOp)
+def _address(_machine: Machine, _op: Operation, view: View) -> Value:
+    """A number that a program may only ask for its alignment: some buffers start at multiples of 64 bytes, some do not."""
+    return np.int64(64 + 16 * (prod(view.shape) // 16 % 2))
 
 
 @evaluates(memref.CastOp)

@@ -71,7 +71,8 @@ class SoftmaxOp(AlongDim):
         powers = e.exp(e.sub(x, e.spread(e.finite_max(x, dims), x, dims)))
         # the largest power is 1, so a sum below 1/2 means a row of -inf
         total = e.max(e.sum(powers, dims), 0.5)
-        return [e.narrow(e.div(powers, e.spread(total, x, dims)), self.result.type)]
+        # a / t == a * (1 / t) up to one more rounding, when t is in [1/2, 2**127): one division a row
+        return [e.narrow(e.mul(powers, e.spread(e.div(1.0, total), x, dims)), self.result.type)]
 
 
 @irdl_op_definition

@@ -193,7 +193,7 @@ class Expansion:
         h = self.sub(self.mul(x, 0.5), self.spread(self.mul(top, 0.5), x, dims))
         floor = max(epsilon**0.5 / 2, self.tiny(x))
         s = self.max(self.sub(self.mul(top, 0.5), self.mul(least, 0.5)), floor)
-        z = self.div(h, self.spread(s, x, dims))
+        z = self.mul(h, self.spread(self.div(1.0, s), x, dims))  # the rounding of 1 / s cancels: it scales z and its deviation alike
         count = self.count(x, dims, s)
         middle = self.div(self.sum(z, dims), count)
         centred = self.sub(z, self.spread(middle, x, dims))
@@ -201,7 +201,8 @@ class Expansion:
         # (x - mean) / sqrt(var + eps) == centred / sqrt(variance + eps / (2 s)**2)
         root = self.sqrt(self.max(self.add(variance, self.div(self.div(self.fill(epsilon / 4, s), s), s)), self.tiny(x)))
         mean = self.add(self.mul(self.mul(middle, s), 2.0), top)
-        return self.div(centred, self.spread(root, x, dims)), mean, self.mul(self.mul(self.mul(variance, s), s), 4.0)
+        # a / root == a * (1 / root) up to one more rounding: one division a row
+        return self.mul(centred, self.spread(self.div(1.0, root), x, dims)), mean, self.mul(self.mul(self.mul(variance, s), s), 4.0)
 
     def sum(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
         return emit(self.builder, ReduceSumOp.make(x, dims))

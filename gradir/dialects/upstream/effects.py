@@ -38,8 +38,8 @@ _PURE = (
     "arith.extsi linalg.yield scf.yield scf.condition scf.reduce scf.reduce.return func.return tensor.yield tensor.dim "
     "tensor.empty affine.apply affine.min affine.yield vector.bitcast vector.reduction vector.create_mask vector.shuffle "
     "memref.get_global memref.view memref.subview memref.cast memref.dim memref.reinterpret_cast memref.collapse_shape "
-    "memref.expand_shape bufferization.to_buffer gpu.thread_id gpu.block_id gpu.block_dim gpu.grid_dim gpu.global_id "
-    "gpu.lane_id gpu.subgroup_id gpu.num_subgroups gpu.subgroup_size "
+    "memref.extract_aligned_pointer_as_index memref.expand_shape bufferization.to_buffer gpu.thread_id gpu.block_id "
+    "gpu.block_dim gpu.grid_dim gpu.global_id gpu.lane_id gpu.subgroup_id gpu.num_subgroups gpu.subgroup_size "
 )
 
 _TABLE: dict[str, Effects] = {
@@ -49,6 +49,7 @@ _TABLE: dict[str, Effects] = {
     "vector.store": Effects.WRITE,
     "vector.maskedstore": Effects.WRITE,
     "vector.print": Effects.ORDER,
+    "memref.prefetch": Effects.READ,
     "affine.load": Effects.READ,
     "affine.vector_load": Effects.READ,
     "affine.store": Effects.WRITE,

@@ -62,6 +62,9 @@ from xdsl.utils.type import get_element_type_or_self
 
 from .extend import boolean_like, extended, print_operands, print_types
 
+NONPOSITIVE = "gradir.nonpositive"
+"""Of a `math.exp`: its operand is never above 0 (it may be NaN), so that e^x takes fewer steps."""
+
 
 class FloatClass(IRDLOperation):
     """`result[i]`: whether `operand[i]` belongs to a class of floats; `i1` in the operand's shape."""

@@ -1,13 +1,16 @@
-"""`memref`: xDSL's ops, with upstream's custom syntax for `cast`, `copy` and `global` (xDSL has the generic form only)."""
+"""`memref`: xDSL's ops, with upstream's custom syntax for `cast`, `copy` and `global` (xDSL has the generic form only), and `prefetch`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from xdsl.dialects import memref as xdsl_memref
 from xdsl.dialects.builtin import (
     I64,
+    BoolAttr,
     DenseIntOrFPElementsAttr,
+    IndexType,
     IntegerAttr,
     MemRefType,
     StringAttr,
@@ -15,6 +18,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     UnrankedMemRefType,
+    i32,
 )
 from xdsl.dialects.memref import (
     AllocaOp as AllocaOp,
@@ -42,7 +46,7 @@ from xdsl.dialects.memref import (
     ViewOp as ViewOp,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, base, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, base, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoMemoryEffect, SymbolOpInterface
@@ -97,6 +101,73 @@ class CopyOp(IRDLOperation):
         pairs = zip(source.get_shape(), destination.get_shape())
         if source.get_num_dims() != destination.get_num_dims() or any(a >= 0 and b >= 0 and a != b for a, b in pairs):
             raise VerifyException(f"{self.name}: shapes differ: {source} and {destination}")
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """A hint that `memref[indices]` is wanted soon; the place may lie outside of the buffer. Upstream's op."""
+
+    name = "memref.prefetch"
+
+    memref = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    isWrite = prop_def(BoolAttr)
+    localityHint = prop_def(IntegerAttr)
+    isDataCache = prop_def(BoolAttr)
+
+    def __init__(
+        self, memref: SSAValue | Operation, indices: Sequence[SSAValue | Operation], locality: int = 3, *, write: bool = False
+    ) -> None:
+        properties = {
+            "isWrite": BoolAttr.from_bool(write),
+            "localityHint": IntegerAttr(locality, i32),
+            "isDataCache": BoolAttr.from_bool(True),
+        }
+        super().__init__(operands=[memref, indices], properties=properties)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.memref)
+        printer.print_string("[")
+        printer.print_list(self.indices, printer.print_operand)
+        access, cache = "write" if self.isWrite.value.data else "read", "data" if self.isDataCache.value.data else "instr"
+        printer.print_string(f"], {access}, locality<{self.localityHint.value.data}>, {cache}")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.memref.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        memory = parser.parse_unresolved_operand()
+        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand)
+        parser.parse_punctuation(",")
+        write = parser.parse_identifier() == "write"
+        parser.parse_punctuation(",")
+        parser.parse_keyword("locality")
+        parser.parse_punctuation("<")
+        locality = parser.parse_integer()
+        parser.parse_punctuation(">")
+        parser.parse_punctuation(",")
+        data = parser.parse_identifier() == "data"
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        kind = parser.parse_type()
+        new = cls(
+            parser.resolve_operand(memory, kind),
+            parser.resolve_operands(indices, [IndexType()] * len(indices), parser.pos),
+            locality,
+            write=write,
+        )
+        new.properties["isDataCache"] = BoolAttr.from_bool(data)
+        new.attributes.update(attributes)
+        return new
+
+    def verify_(self) -> None:
+        assert isinstance(self.memref.type, MemRefType)
+        if len(self.indices) != self.memref.type.get_num_dims():
+            raise VerifyException(f"{self.name}: {len(self.indices)} indices for {self.memref.type}")
+        if not 0 <= self.localityHint.value.data <= 3:
+            raise VerifyException(f"{self.name}: the locality is 0 to 3, not {self.localityHint.value.data}")
 
 
 @irdl_op_definition
@@ -194,4 +265,4 @@ def _parse_elements(parser: Parser, type_: MemRefType) -> Attribute:
     return parser.parse_attribute()
 
 
-MemRef = extended(xdsl_memref.MemRef, [CastOp, CopyOp, GlobalOp])
+MemRef = extended(xdsl_memref.MemRef, [CastOp, CopyOp, GlobalOp, PrefetchOp])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.builtin import IntegerType, UnitAttr, i1
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects import nd
 from gradir.dialects.types import element_of, is_unsigned
 from gradir.dialects.upstream import arith, math
+from gradir.dialects.upstream.math import NONPOSITIVE
 from gradir.lowering.convert_nd_to_linalg import scalars as body
 from gradir.lowering.convert_nd_to_linalg.conversions import convert
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
@@ -20,7 +21,6 @@ FLOAT: dict[type[Operation], Body] = {
     nd.NegOp: float_op(arith.NegfOp),
     nd.AbsOp: float_op(math.AbsFOp),
     nd.SignOp: body.sign_float,
-    nd.ExpOp: float_op(math.ExpOp),
     nd.Expm1Op: float_op(math.ExpM1Op),
     nd.LogOp: float_op(math.LogOp),
     nd.Log1pOp: float_op(math.Log1pOp),
@@ -92,6 +92,43 @@ def lower_elementwise(lowering: Lowering, op: nd.NdOp) -> View:
     table = BOOLEAN if element == i1 else INTEGER if isinstance(element, IntegerType) else FLOAT
     inputs = [lowering.view(v) for v in op.operands]
     return lowering.elementwise(op, inputs, table[type(op)], unsigned=is_unsigned(element))
+
+
+@lowers(nd.ExpOp)
+def lower_exp(lowering: Lowering, op: nd.ExpOp) -> View:
+    """Says so where the operand is x - max(x), as in every softmax."""
+    shifted = is_shifted_by_maximum(op.operands[0])
+
+    def power(s: Scalars, x: SSAValue) -> SSAValue:
+        result = s.f(math.ExpOp, x)
+        if shifted and isinstance(result.owner, Operation):
+            result.owner.attributes[NONPOSITIVE] = UnitAttr()
+        return result
+
+    return lowering.elementwise(op, [lowering.view(op.operands[0])], power)
+
+
+def is_shifted_by_maximum(value: SSAValue) -> bool:
+    """Is `value` x - max(.., c) with the maximum of x over some dimensions, spread over x again? Then it is 0 at most, or NaN."""
+    difference = value.owner
+    if not isinstance(difference, nd.SubOp):
+        return False
+    x, spread = difference.operands
+    if not isinstance(spread.owner, nd.BroadcastOp):
+        return False
+    shape, kept = shape_of(x), spread.owner.numbers("dims")
+    top = spread.owner.operands[0]
+    if isinstance(top.owner, nd.ReshapeOp):  # of a reduction that keeps its dimensions
+        kept = tuple(d for d, n in zip(kept, shape_of(top)) if n != 1)
+        top = top.owner.operands[0]
+        if [shape[d] for d in kept] != [n for n in shape_of(top) if n != 1] or any(shape[d] == 1 for d in kept):
+            return False
+    candidates = [top, *(top.owner.operands if isinstance(top.owner, nd.MaxOp) else ())]
+    for reduced in (v.owner for v in candidates):
+        if isinstance(reduced, nd.ReduceMaxOp) and reduced.operands[0] is x:
+            left = [d for d in range(len(shape)) if d not in reduced.numbers("dims")]
+            return [d for d in left if shape[d] != 1] == [d for d in kept if shape[d] != 1]
+    return False
 
 
 @lowers(nd.SelectOp)

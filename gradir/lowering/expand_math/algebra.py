@@ -190,8 +190,10 @@ class Expression:
 
     def polynomial(self, coefficients: Sequence[float]) -> Expression:
         """Highest power first. Long ones in two chains, even and odd powers apart: half the latency for one more product."""
-        if len(coefficients) < _TWO_CHAINS:
-            return self._horner(coefficients)
+        return self._horner(coefficients) if len(coefficients) < _TWO_CHAINS else self.two_chains(coefficients)
+
+    def two_chains(self, coefficients: Sequence[float]) -> Expression:
+        """A polynomial as even and odd powers: what a power of the caller needs the square for comes in half the time for nothing."""
         square = self * self
         even, odd = square._horner(coefficients[-1::-2][::-1]), square._horner(coefficients[-2::-2][::-1])
         return odd.fma(self, even)

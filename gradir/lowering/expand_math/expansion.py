@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gradir.dialects.target import CpuTargetAttr, TargetAttr, target_of
 from gradir.dialects.upstream import arith
+from gradir.dialects.upstream.math import NONPOSITIVE
 from gradir.ir.passes import Pass, PassContext, error_at
 from gradir.lowering.expand_math import error_function, exponential, inverse, logarithm, power, rounding, trigonometric
 from gradir.lowering.expand_math.algebra import Expression, Site, shaped
@@ -100,7 +101,7 @@ def _expand_function(function: Operation, rules: Mapping[str, Rule]) -> None:
     pending = [o for o in function.walk() if o.name in rules or (o.name.startswith("math.") and o.name not in NATIVE)]
     while pending:
         op = pending.pop()
-        rule = rules.get(op.name)
+        rule = rules.get(op.name) if NONPOSITIVE not in op.attributes else exponential.exp_of_nonpositive
         if rule is None:
             raise error_at(
                 op, "no expansion", part="operator", code="OP040", expected="an op of " + ", ".join(sorted(rules)), found=op.name,

@@ -21,8 +21,22 @@ def exp(x: Expression) -> Expression:
     """e^x."""
     f = x.format
     n, r = _reduce(_limited(x, *_EXP_RANGE[f.mantissa]), f)
-    p = r.polynomial(c.by_format(f, c.EXP_F32, c.EXP_F64)).fma(r, 1.0).fma(r, 1.0)
-    return _scaled(p, n, f)
+    return _scaled(_near_1(r, f), n, f)
+
+
+def exp_of_nonpositive(x: Expression) -> Expression:
+    """e^x for x <= 0 or NaN: 2^(n+k) is normal for every n, so that one more product with 2^-k rounds what is denormal."""
+    f = x.format
+    low = _EXP_RANGE[f.mantissa][1]
+    n, r = _reduce(x.lt(low).select(low, x), f)
+    k = f.bias // 2
+    large = ((n << f.mantissa) + ((f.bias + k) << f.mantissa)).as_float()
+    return _near_1(r, f) * large * 2.0**-k
+
+
+def _near_1(r: Expression, f: Format) -> Expression:
+    """e^r for |r| <= ln(2) / 2."""
+    return (r * r).fma(r.two_chains(c.by_format(f, c.EXP_OF_R_F32, c.EXP_F64)), r) + 1.0
 
 
 def exp2(x: Expression) -> Expression:
@@ -56,7 +70,7 @@ def minus_expm1(y: Expression) -> tuple[Expression, Expression]:
     f = y.format
     shifted = y.fma(c.LOG2E, f.magic)
     r = (shifted - f.magic).fma(-c.LN2_HIGH_LOW[f.mantissa][0], y)  # n times the error of ln 2 is far below what counts
-    p = (r * r).fma(r.polynomial(c.by_format(f, c.EXP_F32, c.EXP_F64)), r)
+    p = (r * r).fma(r.two_chains(c.by_format(f, c.EXP_F32, c.EXP_F64)), r)
     s = _power_of_2(shifted.bits(), f)
     return (-s).fma(p, 1.0 - s), s.fma(p, s + 1.0)
 

@@ -21,6 +21,7 @@ from gradir.dialects.upstream import arith, linalg, memref, scf, vector
 from gradir.lowering.lower_kernels.body_loops import run_for, run_while, runs_in_lanes
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, number, strides_of, vector_type
 from gradir.lowering.lower_kernels.tiles import MOST_LANES, NotCovered, Tile
+from gradir.lowering.schedules.streaming import has_polynomials
 
 _KIND = vector.CombiningKindFlag
 KINDS: Mapping[type[Operation], vector.CombiningKindAttr] = {
@@ -268,14 +269,9 @@ def evaluate(
     raise AssertionError("a linalg body ends with linalg.yield")
 
 
-_INSTRUCTIONS = frozenset(f"math.{name}" for name in ("sqrt", "fma", "absf", "absi", "floor", "ceil", "roundeven", "trunc", "copysign"))
-
-
 def is_polynomial(op: Operation) -> bool:
     """Does the body of this op call functions that become polynomials of many instructions?"""
-    if not isinstance(op, linalg.GenericOp):
-        return False
-    return any(o.name.startswith("math.") and o.name not in _INSTRUCTIONS for o in op.body.block.ops)
+    return isinstance(op, linalg.GenericOp) and has_polynomials(op)
 
 
 def is_costly(op: Operation) -> bool:

@@ -13,8 +13,9 @@ from gradir.lowering.lower_kernels.binding import Kernel, Space, bind, compute
 from gradir.lowering.lower_kernels.bodies import is_plain
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.collapse import collapse
+from gradir.lowering.lower_kernels.streams import Streams
 from gradir.lowering.lower_kernels.strips import each_block, nest, strips
-from gradir.lowering.lower_kernels.tiles import Tile, stride_along, write
+from gradir.lowering.lower_kernels.tiles import Tile, stride_along
 from gradir.lowering.schedules.elementwise import schedule_elementwise
 from gradir.lowering.schedules.machine import Machine
 
@@ -28,8 +29,9 @@ def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
     """Build the whole kernel into `kernel.b`."""
     space = collapse(kernel, bind(kernel, group), range(len(group.space)))
     rank = len(space.extents)
+    streams = Streams(kernel, space)
     if rank == 0:
-        _point(kernel, space, kernel.b, space.origin)
+        _point(kernel, space, streams, 1, kernel.b, space.origin)
         return
     dim = max((d for d in range(rank) if space.extents[d] != 1), default=rank - 1)
     tile = kernel.schedule.field("tile") or schedule_elementwise(group, machine).field("tile")
@@ -39,7 +41,7 @@ def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
     around = [d for d in range(rank) if d != dim]
 
     def vectors(c: LoopBuilder, at: Tile, low: Index, high: Index) -> None:
-        strips(c, at, dim, low, high, lanes, lambda e, t: _point(kernel, space, e, t), pieces=pieces)
+        strips(c, at, dim, low, high, lanes, lambda e, t: _point(kernel, space, streams, lanes, e, t), pieces=pieces)
 
     if not kernel.schedule.field("parallel"):
         nest(b, around, space, space.origin, lambda c, at: vectors(c, at, 0, space.extents[dim]))
@@ -70,7 +72,7 @@ def _size(space: Space) -> int:
     return sum(1 for op in space.ops for _ in cast("linalg.GenericOp", op.op).body.block.walk())
 
 
-def _point(kernel: Kernel, space: Space, b: LoopBuilder, tile: Tile) -> None:
+def _point(kernel: Kernel, space: Space, streams: Streams, lanes: int, b: LoopBuilder, tile: Tile) -> None:
     """All ops at one tile; every read comes before the first write, so outputs may be inputs."""
     known: dict[SSAValue, SSAValue] = {}
     for op in space.ops:
@@ -78,4 +80,4 @@ def _point(kernel: Kernel, space: Space, b: LoopBuilder, tile: Tile) -> None:
     for op in space.ops:
         if op.stored:
             b.loc = op.op.location
-            write(b, known[op.key], op.output, tile)
+            streams.write(b, known[op.key], op.output, tile, lanes)

@@ -8,36 +8,40 @@ row of scratch.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, f64, i32
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from gradir.dialects.upstream import memref
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import across_lanes, combine, is_costly, widened
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.rows_loops import Row, closure, rows_loop, store
 from gradir.lowering.lower_kernels.rows_plan import RowsPlan, joined
+from gradir.lowering.lower_kernels.streams import LINE, Streams
 from gradir.lowering.lower_kernels.strips import each_block, strips
-from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, powers_of_two, read, write
-from gradir.lowering.schedules.machine import element_bytes
+from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, powers_of_two, read, stride_along, uses, write
+from gradir.lowering.schedules.machine import Machine, element_bytes
+from gradir.lowering.schedules.streaming import bytes_in_all
 
 BLOCK_STEPS = 32
 """Additions in a row on one accumulator."""
 KEPT_BYTES = 64 << 10
 """A row longer than this is computed again instead of kept."""
 TASK_ELEMENTS = 1 << 13
+_SOON = {"isWrite": BoolAttr.from_bool(False), "localityHint": IntegerAttr(3, i32), "isDataCache": BoolAttr.from_bool(True)}
 
 
-def lower_long_rows(plan: RowsPlan) -> None:
+def lower_long_rows(plan: RowsPlan, machine: Machine) -> None:
     """Build the whole kernel into `plan.kernel.b`."""
-    _LongRows(plan).run()
+    _LongRows(plan, machine).run()
 
 
 class _LongRows:
     """State of one kernel: rows of scratch memory by the key of the op whose values they hold."""
 
-    def __init__(self, plan: RowsPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: RowsPlan, machine: Machine) -> None:
+        self.plan, self.machine = plan, machine
         self.extent = plan.space.extents[plan.vector]
         self.width = plan.lanes * plan.accumulators
         self.sweeps = 1 + max((s.sweep for s in plan.sections if s.form != "row"), default=0)
@@ -45,6 +49,8 @@ class _LongRows:
         self.around = [d for d in plan.inner if d != plan.vector]
         self.kept: dict[SSAValue, Operand] = {}
         self.sums: dict[SSAValue, Operand] = {}
+        self.streams = Streams(plan.kernel, plan.space)
+        self.ahead = self._fetched_ahead()
         if self.around and (self.accumulating or plan.has("inner")):
             raise NotCovered("accumulators over rows of more than one dimension")
 
@@ -96,6 +102,36 @@ class _LongRows:
             if late and self.extent * element_bytes(op.element) <= KEPT_BYTES:
                 self.kept[op.key] = self._row_operand(b.scratch(op.element, [self.extent]))
 
+    def _fetched_ahead(self) -> list[Operand]:
+        """Operands from beyond L2 that sweep 0 reads row by row: sweep 1, whose row is in L1, asks for the next one."""
+        plan, found = self.plan, dict[SSAValue, Operand]()
+        if self.sweeps == 1 or not plan.outer or len(plan.inner) > 1 or not isinstance(self.extent, int):
+            return []
+        produced = plan.space.produced
+        for op, section in plan.ops:
+            for operand in (o for o in op.used if o is not None and section.sweep == 0 and section.form in ("full", "reduce_inner")):
+                row = self.extent * element_bytes(operand.element)
+                far = bytes_in_all(operand.memory) > self.machine.l2 and row <= self.machine.l2 // 8
+                if (
+                    operand.memory not in produced
+                    and far
+                    and stride_along(operand, plan.vector) == 1
+                    and plan.outer[-1] in uses(operand.map)
+                ):
+                    found[operand.memory] = operand
+        return list(found.values())
+
+    def _ask_for_next_row(self, b: LoopBuilder, tile: Tile) -> None:
+        if not self.ahead or not tile.axes:
+            return
+        row, vector = self.plan.outer[-1], self.plan.vector
+        for operand in self.ahead:
+            size = element_bytes(operand.element)
+            for first in range(0, tile.axes[-1].size * size, LINE):
+                at = tile.moved(row, b.add(tile.at[row], 1)).moved(vector, b.add(tile.at[vector], first // size))
+                indices = b.values([b.affine(e, at.at) for e in operand.map.results])
+                b.op(memref.PrefetchOp, [operand.memory, *indices], [], _SOON)
+
     # one row
 
     def _row(self, b: LoopBuilder, at: Tile, carried: list[SSAValue]) -> list[SSAValue]:
@@ -141,13 +177,16 @@ class _LongRows:
             return known
 
         def finish(c: LoopBuilder, tile: Tile, known: dict[SSAValue, SSAValue]) -> None:
+            if sweep == 1:
+                self._ask_for_next_row(c, tile)
             for op in adding:
                 term = c.splat(plan.term(c, op, tile, known), tile.type(op.element))
                 total = read(c, self.sums[op.key], tile)
                 write(c, combine(c, joined(op).combiner, total, widened(c, term, plan.wide(op))), self.sums[op.key], tile)
             for op in keeping:
                 write(c, known[op.key], self.kept[op.key], tile)
-            store(c, storing, tile, known)
+            for op in storing:
+                self.streams.write(c, known[op.key], op.output, tile, tile.axes[-1].size if tile.axes else 1)
 
         def terms(c: LoopBuilder, tile: Tile, carried: list[SSAValue]) -> list[SSAValue]:
             """Accumulators of the tile's type joined with the tile's terms."""

@@ -36,11 +36,11 @@ def lower_rows(kernel: Kernel, group: Group, machine: Machine) -> None:
     if plan.vector in plan.outer:
         _lanes(plan)
     elif not plan.has("row", "reduce_inner", "scalar") and all(plan.keeps_inner(op) for op, s in plan.ops if s.form == "reduce_outer"):
-        lower_columns(plan, machine.l1)
+        lower_columns(plan, machine)
     elif plan.inner == (plan.vector,) and isinstance(extent, int) and extent <= _short_registers(plan) * plan.lanes:
         lower_short_rows(plan)
     else:
-        lower_long_rows(plan)
+        lower_long_rows(plan, machine)
 
 
 def _short_registers(plan: RowsPlan) -> int:

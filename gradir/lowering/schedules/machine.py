@@ -20,6 +20,7 @@ class Machine:
     threads: int = 1
     l1: int = 32 << 10
     l2: int = 512 << 10
+    l3: int = 0
 
     def lanes_of(self, element_bytes: int) -> int:
         """Lanes of elements of that size in one register."""
@@ -31,7 +32,7 @@ def machine_of(module: ModuleOp) -> Machine:
     target = module.attributes.get(TARGET_ATTRIBUTE)
     if not isinstance(target, CpuTargetAttr):
         return Machine()
-    return Machine(target.vector, target.registers, target.threads, target.l1, target.l2)
+    return Machine(target.vector, target.registers, target.threads, target.l1, target.l2, target.l3)
 
 
 def element_bytes(element: Attribute) -> int:

@@ -32,7 +32,7 @@ def reason_contraction(group: Group, machine: Machine, schedule: Schedule) -> st
 
 def reason_elementwise(group: Group, machine: Machine, schedule: Schedule) -> str:
     """`one pass, 16 elements a step`"""
-    return "; ".join([f"one pass, {_last_tile(schedule)} elements a step", *_threads(schedule)])
+    return "; ".join([f"one pass, {_last_tile(schedule)} elements a step", *_streams(schedule), *_threads(schedule)])
 
 
 def reason_rows(group: Group, machine: Machine, schedule: Schedule) -> str:
@@ -41,7 +41,7 @@ def reason_rows(group: Group, machine: Machine, schedule: Schedule) -> str:
     count, lanes = (*schedule.field("tile"), 1, 1)[:2]
     sweeps = group.rows.sweeps
     parts = [f"rows swept {sweeps} time{'s' * (sweeps != 1)}, {count} accumulators of {lanes} lanes"]
-    return "; ".join([*parts, *_threads(schedule)])
+    return "; ".join([*parts, *_streams(schedule), *_threads(schedule)])
 
 
 def reason_loops(group: Group, machine: Machine, schedule: Schedule) -> str:
@@ -51,6 +51,10 @@ def reason_loops(group: Group, machine: Machine, schedule: Schedule) -> str:
 
 def _last_tile(schedule: Schedule) -> int:
     return (1, *schedule.field("tile"))[-1]
+
+
+def _streams(schedule: Schedule) -> list[str]:
+    return [f"result {k} is too large for the caches: stored past them" for k in schedule.field("stream")]
 
 
 def _threads(schedule: Schedule) -> list[str]:

@@ -7,21 +7,37 @@ from math import prod
 from gradir.dialects.kernel import RowsAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
+from gradir.lowering.schedules.streaming import streamed_results
 
 ACCUMULATORS = 4
 """Registers per accumulator of a long row: latency 4, two additions a cycle; 32 lanes bound the additions in a row (docs/numerics.md)."""
 PARALLEL_ELEMENTS = 1 << 19
+LEAST_COLUMNS = 512
+"""Columns that threads share: each task reads pieces of rows."""
 UNKNOWN = 512
 
 
 def schedule_rows(group: Group, machine: Machine) -> RowsAttr:
-    """tile = [registers of an accumulator, lanes]; parallel over the outermost row dimension unless some op accumulates over rows."""
+    """tile = [registers of an accumulator, lanes]; parallel over the outermost row dimension, or over columns if only rows are joined."""
     roles = group.rows
     assert roles is not None
     lanes = machine.lanes_of(max(bytes_of(o.output) for o in group.ops))
-    fields = {"tile": [ACCUMULATORS, lanes]}
+    fields = {"tile": [ACCUMULATORS, lanes], "stream": streamed_results(group, machine)}
     extents = [extent_or(e, UNKNOWN) for e in group.extents]
     independent = bool(roles.outer) and not any(s.form == "reduce_outer" for s in roles.sections)
-    if machine.threads > 1 and independent and prod(extents) * roles.sweeps >= PARALLEL_ELEMENTS:
-        fields["parallel"] = [roles.outer[0]]
+    if machine.threads > 1 and prod(extents) * roles.sweeps >= PARALLEL_ELEMENTS:
+        if independent:
+            fields["parallel"] = [roles.outer[0]]
+        elif keeps_columns_apart(group) and extents[roles.inner[-1]] >= LEAST_COLUMNS:
+            fields["parallel"] = [roles.inner[-1]]
     return RowsAttr.of(**fields)
+
+
+def keeps_columns_apart(group: Group) -> bool:
+    """Does every value of the group belong to one position in the row (or to one and its row)?"""
+    roles = group.rows
+    assert roles is not None
+    if any(s.form not in ("full", "reduce_outer", "inner") for s in roles.sections):
+        return False
+    inner = set(roles.inner)
+    return all(inner <= set(o.output_dims) for o in group.ops)

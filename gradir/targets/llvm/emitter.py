@@ -60,6 +60,8 @@ class FunctionEmitter:
         self._known: dict[str, str] = {}
         self._order: list[str] = []
         self.in_parallel = False
+        self.streams = False
+        """Has it non-temporal stores? They are ordered by a fence only, which comes before each return."""
 
     # Text
 
@@ -314,6 +316,11 @@ class FunctionEmitter:
                 )
             handler(self, op)
         return None
+
+    def fence(self) -> None:
+        """Before a return: non-temporal stores of this function are seen before whatever the caller stores next."""
+        if self.streams and self.module.is_x86:
+            self.line("call void @llvm.x86.sse.sfence()")
 
     def fail(self, status: str) -> None:
         """Leave the function with a status."""

@@ -151,6 +151,22 @@ def dim(e: FunctionEmitter, op: Operation) -> None:
     e.values[op.results[0]] = found
 
 
+def prefetch(e: FunctionEmitter, op: Any) -> None:
+    """A hint; the address may lie outside of the buffer, so nothing is promised about it."""
+    buffer = e.buffer(op.memref)
+    dynamic, constant = e.offset([e.index(i) for i in op.indices], buffer.strides)
+    offset = e.add(dynamic, constant)
+    at = e.pure(f"getelementptr {buffer.type.element.memory_element}, {buffer.type.pointer} {buffer.pointer}, i64 {offset}")
+    write, locality, data = (abs(int(p.value.data)) for p in (op.isWrite, op.localityHint, op.isDataCache))
+    e.line(f"call void @llvm.prefetch.p0({buffer.type.pointer} {at}, i32 {write}, i32 {locality}, i32 {data})")
+
+
+def address_as_index(e: FunctionEmitter, op: Operation) -> None:
+    """The address of the first element."""
+    buffer = e.buffer(op.operands[0])
+    e.values[op.results[0]] = e.pure(f"ptrtoint {buffer.type.pointer} {buffer.pointer} to i64")
+
+
 def alloca(e: FunctionEmitter, op: Any) -> None:
     """A small static buffer on the stack, made once in the entry block."""
     t = e.module.buffer_type(op.results[0].type)
@@ -286,4 +302,6 @@ HANDLERS: dict[str, Handler] = {
     "memref.copy": copy,
     "memref.get_global": get_global,
     "memref.assume_alignment": assume_alignment,
+    "memref.prefetch": prefetch,
+    "memref.extract_aligned_pointer_as_index": address_as_index,
 }

@@ -69,6 +69,7 @@ class ModuleEmitter:
         self.has_fma = not cpu or target.has("fma")
         self.has_f16c = not cpu or target.has("f16c")
         self.sequential = not cpu or target.threads == 1
+        self.is_x86 = isinstance(target, CpuTargetAttr) and (not target.triple or target.triple.startswith("x86_64"))
         self.external = {name: position for position, name in enumerate(external)}
         self.exported = frozenset(exported)
         self.functions: list[str] = []
@@ -165,6 +166,7 @@ class ModuleEmitter:
             e.values[argument] = e.assemble(argument.type, names)
         end = e.block(block)
         assert end is not None, name
+        e.fence()
         if results:
             row = e.define(f"insertvalue {returned} poison, i32 0, 0")
             for k, (t, n) in enumerate([p for v in end.operands for p in e.parts(v)]):
@@ -258,7 +260,7 @@ def translate(
                 entries.append(f.sym_name.data)
     if external_kernels:
         globals_.insert(0, f"{symbol(KERNEL_TABLE)} = global [{len(external_kernels)} x ptr] zeroinitializer, align 8")
-    profile = '!0 = !{!"branch_weights", i32 1, i32 1000000}\n!1 = !{!"branch_weights", i32 1000000, i32 1}'
+    profile = '!0 = !{!"branch_weights", i32 1, i32 1000000}\n!1 = !{!"branch_weights", i32 1000000, i32 1}\n!2 = !{i32 1}'
     text = "\n".join([*globals_, *e.functions, e.attributes(), profile, ""])
     return Translation(text, entries, e.assertions, list(e.libraries))
 

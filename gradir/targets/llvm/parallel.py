@@ -94,6 +94,7 @@ def _body(
     inner.line("br i1 %more, label %each, label %end")
     inner.lines[at] = f"  %it = phi i64 [%lo, %entry], [%next, %{inner.label}]"
     inner.start("end")
+    inner.fence()
     inner.line("ret void")
     fail = e.module.failures != before
     given = ["ptr %ctx", "i64 %lo", "i64 %hi", "ptr %status"]

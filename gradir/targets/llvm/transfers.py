@@ -289,6 +289,15 @@ def load(e: FunctionEmitter, op: Operation) -> None:
     e.set_rows(op.results[0], out)
 
 
+def _goes_past_caches(e: FunctionEmitter, op: Operation, promised: int) -> str:
+    """LLVM's word for a non-temporal store; the function must then end with a fence."""
+    wanted: Any = op.properties.get("nontemporal")
+    if wanted is None or not wanted.value.data or promised < 16:
+        return ""
+    e.streams = True
+    return ", !nontemporal !2"
+
+
 def store(e: FunctionEmitter, op: Operation) -> None:
     buffer = e.buffer(op.operands[1])
     t = e.type_of(op.operands[0])
@@ -296,7 +305,8 @@ def store(e: FunctionEmitter, op: Operation) -> None:
     a = _whole(e, buffer, op.operands[2:], t)
     promised = _promised_alignment(op, a)
     if promised:
-        e.line(f"store {t.memory} {rows[0]}, {buffer.type.pointer} {a.base}, align {promised}")
+        past = _goes_past_caches(e, op, promised)
+        e.line(f"store {t.memory} {rows[0]}, {buffer.type.pointer} {a.base}, align {promised}{past}")
         return
     _rows(e, a, lambda row, pointer, predicate, lanes: _write_row(e, a, rows[row], pointer, predicate, lanes))
 

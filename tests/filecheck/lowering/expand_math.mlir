@@ -8,10 +8,25 @@
 // CHECK:         [[X:%.*]] = arith.select
 // CHECK:         [[S:%.*]] = math.fma [[X]], {{%.*}}, {{%.*}} : vector<8xf32>
 // CHECK:         arith.subf [[S]], {{%.*}} : vector<8xf32>
-// CHECK-COUNT-9: math.fma
+// CHECK-COUNT-7: math.fma
 // CHECK-COUNT-2: arith.bitcast {{%.*}} : vector<8xi32> to vector<8xf32>
 func.func @exp(%x: vector<8xf32>) -> vector<8xf32> {
   %r = math.exp %x : vector<8xf32>
+  return %r : vector<8xf32>
+}
+
+// -----
+
+// e^x of x <= 0 needs one end of the range only, and one power of 2.
+// CHECK-LABEL: func.func @exp_of_nonpositive
+// CHECK-NOT:     arith.cmpf ogt
+// CHECK:         arith.cmpf olt, %x
+// CHECK:         arith.shli
+// CHECK-NOT:     arith.shrsi
+// CHECK:         arith.mulf
+// CHECK:         arith.mulf
+func.func @exp_of_nonpositive(%x: vector<8xf32>) -> vector<8xf32> {
+  %r = math.exp %x {gradir.nonpositive} : vector<8xf32>
   return %r : vector<8xf32>
 }
 

@@ -1,0 +1,69 @@
+"""Kernels that memory bounds: results stored past the caches, columns shared by threads, sizes that leave lanes over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import gradir as gd
+from gradir.lowering.schedules import streaming
+
+RNG = np.random.default_rng(3)
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "sum": lambda x: x * 2.0 + x,
+    "two results": lambda x: (x + 1.0, -x),
+    "softmax": lambda x: gd.softmax(x, -1),
+    "layer norm": lambda x: gd.layer_norm(x, x[0], x[0], 1e-5),
+    "centred columns": lambda x: x - gd.mean(x, 0),
+}
+
+
+def run(function: Callable[..., Any], x: np.ndarray, threads: int) -> list[np.ndarray]:
+    found = gd.jit(lambda x: function(x), threads=threads, cache=False)(x)
+    return [np.asarray(y) for y in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_stored_past_the_caches_are_the_same(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for shape in ((64, 128), (33, 96), (7, 61), (129, 1024)) if dtype == "float32" else ((33, 96), (7, 61)):
+        x = RNG.standard_normal(shape).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+        plain = run(PROGRAMS[name], x, 1)
+        for part in ("LEAST_TRAFFIC", "LEAST_RESULT"):
+            monkeypatch.setattr(streaming, part, 0)
+        streamed = [run(PROGRAMS[name], x, threads) for threads in (1, 2)]
+        monkeypatch.undo()
+        for results in streamed:
+            for a, b in zip(plain, results, strict=True):
+                np.testing.assert_array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{b.itemsize}"))
+
+
+@pytest.mark.parametrize("shape", [(1, 700), (3, 5000), (700, 777), (1200, 513), (600, 2, 520), (4096, 600), (0, 600)])
+def test_sums_of_columns_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> None:
+    x = RNG.standard_normal(shape).astype(np.float32)
+    one, two = (run(lambda x: gd.sum(x, 0), x, threads)[0] for threads in (1, 2))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, x.sum(0, dtype=np.float64), rtol=1e-5, atol=1e-4)
+
+
+def test_columns_with_ops_before_and_after_on_two_threads() -> None:
+    x = RNG.standard_normal((900, 1100)).astype(np.float32)
+    found = run(lambda x: gd.sqrt(gd.mean(x * x, 0) + 1.0), x, 2)[0]
+    np.testing.assert_allclose(found, np.sqrt((x.astype(np.float64) ** 2).mean(0) + 1.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_powers_of_what_the_maximum_was_taken_from(threads: int) -> None:
+    """NaN, infinities and denormal results, through a maximum of the user's own."""
+    x = RNG.standard_normal((40, 70)).astype(np.float32) * 60
+    x[3, 4], x[5, 6], x[7] = np.nan, -np.inf, -np.inf
+    with np.errstate(invalid="ignore", under="ignore"):
+        expected = np.exp((x - x.max(1, keepdims=True)).astype(np.float64))
+    found = run(lambda x: gd.exp(x - gd.max(x, 1, keepdims=True)), x, threads)[0]
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    np.testing.assert_allclose(found, expected, rtol=2.4e-7, atol=1.5e-45)
+    assert np.any((found > 0) & (found < 1e-38))
