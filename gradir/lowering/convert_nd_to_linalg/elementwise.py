@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntegerType, UnitAttr, i1
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects import nd
-from gradir.dialects.types import element_of, is_unsigned
+from gradir.dialects.types import element_of, is_unsigned, shape_of
 from gradir.dialects.upstream import arith, math
 from gradir.dialects.upstream.math import NONPOSITIVE
 from gradir.lowering.convert_nd_to_linalg import scalars as body
