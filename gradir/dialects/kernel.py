@@ -146,6 +146,19 @@ class LoopsAttr(Schedule):
 
 
 @irdl_attr_definition
+class ChainAttr(Schedule):
+    """Groups one after the other over the same rows: contraction, softmax, contraction. block = [rows that go through all stages at once].
+
+    The stages' own schedules follow from their groups when they are lowered.
+    """
+
+    name = "kernel.chain"
+    tile: DenseArrayBase[I64]
+    block: DenseArrayBase[I64]
+    parallel: DenseArrayBase[I64]
+
+
+@irdl_attr_definition
 class TemplateAttr(Schedule):
     """Already loops when outlined: `lower-kernels` leaves it as it is."""
 
@@ -163,9 +176,9 @@ class LibraryAttr(Schedule):
     name = "kernel.library"
 
 
-KernelAttr: TypeAlias = ElementwiseAttr | RowsAttr | ContractionAttr | LoopsAttr | TemplateAttr | LibraryAttr
+KernelAttr: TypeAlias = ElementwiseAttr | RowsAttr | ContractionAttr | LoopsAttr | ChainAttr | TemplateAttr | LibraryAttr
 
-_ATTRIBUTES: tuple[type[Schedule], ...] = (ElementwiseAttr, RowsAttr, ContractionAttr, LoopsAttr, TemplateAttr, LibraryAttr)
+_ATTRIBUTES: tuple[type[Schedule], ...] = (ElementwiseAttr, RowsAttr, ContractionAttr, LoopsAttr, ChainAttr, TemplateAttr, LibraryAttr)
 KINDS: dict[str, type[Schedule]] = {attribute.name.removeprefix("kernel."): attribute for attribute in _ATTRIBUTES}
 
 Kernel = Dialect("kernel", [], list(KINDS.values()))

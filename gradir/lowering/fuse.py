@@ -13,15 +13,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import ModuleOp, i1
 from xdsl.ir import Block, Operation
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE
+from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
 from gradir.dialects.types import element_of, i64_attr
 from gradir.dialects.upstream import func, linalg, scf
 from gradir.ir.passes import Pass, PassContext
+from gradir.lowering.chains import find_chains
 from gradir.lowering.dependences import Dependences, dependences
 from gradir.lowering.groups import Group, is_generic, merge, single
+from gradir.lowering.inline_predicates import inline_predicates
+from gradir.lowering.schedules.machine import machine_of
 
 GROUP_ATTRIBUTE = "gradir.group"
 MAX_COPIES = 8
@@ -44,10 +48,14 @@ class Fuse(Pass):
 
     def apply(self, op: Operation, context: PassContext) -> None:
         count = 0
+        target = op.attributes.get(TARGET_ATTRIBUTE)
+        chains = self.join and not isinstance(target, CudaTargetAttr)
+        machine = machine_of(op) if isinstance(op, ModuleOp) and chains else None
         for function in op.regions[0].block.ops:
             if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
                 for block in _blocks(function):
-                    count = _mark(fuse_block(block) if self.join else unfused(block), count)
+                    groups = fuse_block(block) if self.join else unfused(block)
+                    count = _mark(groups if machine is None else find_chains(block, groups, machine), count)
 
 
 def _blocks(op: Operation) -> Iterator[Block]:
@@ -75,6 +83,7 @@ def unfused(block: Block) -> list[Group]:
 
 def fuse_block(block: Block) -> list[Group]:
     """The groups of one block, by the place of their first op. Predicates with several consumers are copied."""
+    inline_predicates(block)
     copies = _copy_predicates(block)
     fusion = _Fusion(dependences(block))
     nests = [op for op in fusion.graph.ops if is_generic(op)]

@@ -126,7 +126,8 @@ def _sizes_to_pass(plan: KernelPlan) -> Iterator[tuple[SSAValue, str | None]]:
 def kernel_key(plan: KernelPlan, intern: Interner) -> Key:
     """The structure of the kernel."""
     writer = KeyWriter(intern)
-    writer.note(plan.group.kind)
+    chain = plan.group.chain
+    writer.note(plan.group.kind, *(map(len, chain.stages) if chain is not None else ()))
     for value in (*plan.tensors, *plan.scalars):
         writer.argument(value)
     numbers = {number: place for place, number in enumerate(plan.lifted_numbers())}

@@ -20,7 +20,7 @@ from gradir.ir.builder import Builder
 from gradir.ir.passes import Pass, PassContext, error_at
 from gradir.lowering.dependences import Dependences, dependences
 from gradir.lowering.fuse import GROUP_ATTRIBUTE
-from gradir.lowering.groups import Group, build, is_generic, loops_of
+from gradir.lowering.groups import STAGE, Group, build, is_generic, loops_of, marked_chain
 from gradir.lowering.kernel_key import Interner, Key
 from gradir.lowering.kernel_plan import KernelPlan, build_kernel, empty_of, kernel_key, plan_kernel
 
@@ -145,7 +145,8 @@ def _groups(block: Block) -> list[Group]:
             members.setdefault(mark.value.data if isinstance(mark, IntegerAttr) else -1 - position, []).append(op)
     groups: list[Group] = []
     for number, ops in members.items():
-        group = build([loops_of(op) for op in ops])
+        loops = [loops_of(op) for op in ops]
+        group = marked_chain(loops) if any(STAGE in op.attributes for op in ops) else build(loops)
         if group is None:
             raise _bad_group(ops, number, "no kind of kernel computes these loop nests together")
         groups.append(group)

@@ -16,7 +16,7 @@ from gradir.dialects.nd.checks import check_element, check_same_element, check_s
 from gradir.dialects.nd.composite import Composite, SoftmaxOp
 from gradir.dialects.nd.expansion import Expansion
 from gradir.dialects.text import flag_attr, parse_operands, parse_tensors, resolve
-from gradir.dialects.types import Dim, element_of, shape_of, tensor
+from gradir.dialects.types import Dim, element_of, rank_of, shape_of, tensor
 from gradir.dialects.upstream.linalg import segments
 
 if TYPE_CHECKING:
@@ -158,22 +158,27 @@ class AttentionOp(Composite):
         mask = next(given) if self.mask is not None else None
         bias = e.widen(next(given)) if self.bias is not None else None
         batch, rows, heads, depth = shape_of(q)
-        keys, shared = shape_of(k)[1:3]
+        shared = shape_of(k)[2]
         assert isinstance(heads, int) and isinstance(shared, int), "verified"
         group = heads // shared if shared else 0
-        # heads of one group share k and v: [B, T, K, r, D] -> [B, K, r, T, D]
-        apart = e.transpose(e.reshape(q, (batch, rows, shared, group, depth)), (0, 2, 3, 1, 4))
-        raw = e.dot(apart, k, batch=((0, 1), (0, 2)), contract=((4,), (3,)))  # [B, K, r, T, S]
-        scores = e.mul(e.reshape(raw, (batch, heads, rows, keys)), self.factor)
+        if group == 1:
+            scores = e.dot(q, k, batch=((0, 2), (0, 2)), contract=((3,), (3,)))  # [B, H, T, S]
+        else:  # heads of one group share k and v, and stay apart from other groups up to the end: [B, T, K, r, D]
+            apart = e.transpose(e.reshape(q, (batch, rows, shared, group, depth)), (0, 2, 3, 1, 4))
+            scores = e.dot(apart, k, batch=((0, 1), (0, 2)), contract=((4,), (3,)))  # [B, K, r, T, S]
+        shape, last = shape_of(scores), rank_of(scores) - 1
+        scores = e.mul(scores, self.factor)
         if bias is not None:
-            scores = e.add(scores, bias)
+            scores = e.add(scores, bias if group == 1 else e.reshape(bias, shape))
         if self.is_causal:
-            scores = e.select(e.not_after(scores, 3, 2), scores, float("-inf"))
+            scores = e.select(e.not_after(scores, last, last - 1), scores, float("-inf"))
         if mask is not None:
-            scores = e.select(mask, scores, float("-inf"))
-        weights = e.emit(SoftmaxOp.make(scores, 3))
-        parts = e.reshape(weights, (batch, shared, group, rows, keys))
-        mixed = e.dot(parts, v, batch=((0, 1), (0, 2)), contract=((4,), (1,)))  # [B, K, r, T, E]
+            scores = e.select(mask if group == 1 else e.reshape(mask, shape), scores, float("-inf"))
+        weights = e.emit(SoftmaxOp.make(scores, last))
+        around = ((0, 1), (0, 2))
+        mixed = e.dot(weights, v, batch=around, contract=((last,), (1,)))  # [B, H, T, E] or [B, K, r, T, E]
+        if group == 1:
+            return [e.narrow(e.transpose(mixed, (0, 2, 1, 3)), self.result.type)]
         moved = e.transpose(mixed, (0, 3, 1, 2, 4))
         return [e.narrow(e.reshape(moved, _result(moved, heads)), self.result.type)]
 

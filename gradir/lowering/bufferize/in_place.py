@@ -20,7 +20,7 @@ def in_place_pairs(kernel: func.FuncOp, results: int) -> frozenset[tuple[int, in
     block = kernel.body.block
     group = group_of_kernel(kernel)
     last = block.last_op
-    if group is None or last is None or group.kind == "loops":
+    if group is None or last is None or group.kind in ("loops", "chain"):
         return frozenset()
     order = {op: position for position, op in enumerate(block.ops)}
     inputs = [(i, a) for i, a in enumerate(block.args[: len(block.args) - results]) if isinstance(a.type, TensorType)]

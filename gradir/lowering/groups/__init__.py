@@ -5,12 +5,15 @@ dimension plays. `fuse` asks `merge` whether two groups may become one, `schedul
 facts back from a finished kernel with `group_of_kernel`, on tensors (level 2) and on memrefs (level 3) alike.
 """
 
-from gradir.lowering.groups.analysis import MAX_OPS, build, group_of_kernel, merge, single
-from gradir.lowering.groups.group import ContractionRoles, Group, GroupOp, RowsRoles, Section
+from gradir.lowering.groups.analysis import MAX_OPS, build, group_of_kernel, marked_chain, merge, single
+from gradir.lowering.groups.chain import STAGE, chain_group
+from gradir.lowering.groups.group import ChainRoles, ContractionRoles, Group, GroupOp, RowsRoles, Section
 from gradir.lowering.groups.loops import Extent, Loops, captured_by, is_generic, loops_of
 
 __all__ = [
     "MAX_OPS",
+    "STAGE",
+    "ChainRoles",
     "ContractionRoles",
     "Extent",
     "Group",
@@ -20,9 +23,11 @@ __all__ = [
     "Section",
     "build",
     "captured_by",
+    "chain_group",
     "group_of_kernel",
     "is_generic",
     "loops_of",
+    "marked_chain",
     "merge",
     "single",
 ]

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, ContractionAttr
 from gradir.dialects.upstream import func, linalg
+from gradir.lowering.groups.chain import STAGE, chain_group
 from gradir.lowering.groups.dims import shared_dims
 from gradir.lowering.groups.group import Group, GroupOp, RowsRoles
 from gradir.lowering.groups.kinds import contraction_roles, elementwise_space, rows_roles, rows_with
@@ -103,8 +106,11 @@ def _reads_agree(group: Group, loops: Loops, dims: Sequence[int]) -> bool:
     return True
 
 
-def build(ops: Sequence[Loops], *, match_unnamed: bool = False) -> Group | None:
-    """The group of `ops` (in program order), or None when it has no kind. One op alone always has one."""
+def build(ops: Sequence[Loops], *, match_unnamed: bool = False, continued: bool = False) -> Group | None:
+    """The group of `ops` (in program order), or None when it has no kind. One op alone always has one.
+
+    `continued`: a contraction may go on from what its output holds, as in a block of a chain.
+    """
     found = shared_dims(ops, match_unnamed=match_unnamed)
     if found is None:
         return None
@@ -114,7 +120,7 @@ def build(ops: Sequence[Loops], *, match_unnamed: bool = False) -> Group | None:
     space = elementwise_space(members, len(extents))
     if space is not None:
         return Group(members, extents, "elementwise", space, produced=produced)
-    if (contraction := contraction_roles(members)) is not None:
+    if (contraction := contraction_roles(members, continued=continued)) is not None:
         return Group(members, extents, "contraction", contraction[0], contraction=contraction[1], produced=produced)
     if (rows := rows_roles(members, extents)) is not None:
         return Group(members, extents, "rows", rows[0], rows=rows[1], produced=produced)
@@ -130,6 +136,7 @@ def group_of_kernel(kernel: func.FuncOp) -> Group | None:
     """
     fills: dict[SSAValue, SSAValue] = {}
     ops: list[Loops] = []
+    schedule = kernel.attributes.get(KERNEL_ATTRIBUTE)
     for op in kernel.body.block.ops:
         if op.regions and not isinstance(op, linalg.GenericOp | linalg.FillOp):
             return None
@@ -137,4 +144,17 @@ def group_of_kernel(kernel: func.FuncOp) -> Group | None:
             fills[op.outputs[0]] = op.inputs[0]
         elif is_generic(op):
             ops.append(loops_of(op, fills))
-    return build(ops, match_unnamed=True) if ops else None
+    if any(STAGE in loops.op.attributes for loops in ops):
+        return marked_chain(ops)
+    return build(ops, match_unnamed=True, continued=isinstance(schedule, ContractionAttr)) if ops else None
+
+
+def marked_chain(ops: Sequence[Loops]) -> Group | None:
+    """The chain of ops that carry the numbers of their stages."""
+    stages: dict[int, list[Loops]] = {}
+    for loops in ops:
+        mark = loops.op.attributes.get(STAGE)
+        if not isinstance(mark, IntegerAttr):
+            return None
+        stages.setdefault(mark.value.data, []).append(loops)
+    return chain_group([stages[number] for number in sorted(stages)])

@@ -64,11 +64,23 @@ def shared_dims(ops: Sequence[Loops], *, match_unnamed: bool = False) -> tuple[l
         return None
     _link_shared_operands(ops, classes)
     _link_equal_extents(classes, match_unnamed)
+    return _numbered(ops, classes)
+
+
+def _numbered(ops: Sequence[Loops], classes: _Classes) -> tuple[list[tuple[int, ...]], tuple[Extent, ...]]:
+    """Each op's loops as numbers of sets, and the extents of the sets."""
     number: dict[int, int] = {}
     for node in range(len(classes.parent)):
         number.setdefault(classes.find(node), len(number))
     dims = [tuple(number[classes.find(start + l)] for l in range(len(loops.extents))) for start, loops in zip(classes.first, ops)]
     return dims, tuple(classes.extent[root] for root in number)
+
+
+def flow_dims(ops: Sequence[Loops]) -> tuple[list[tuple[int, ...]], tuple[Extent, ...]] | None:
+    """As `shared_dims`, by the flow of values alone: two loops are one dimension only if a value that one op writes and another reads
+    says so."""
+    classes = _Classes(ops)
+    return _numbered(ops, classes) if _link_flows(ops, classes) else None
 
 
 def _link_flows(ops: Sequence[Loops], classes: _Classes) -> bool:

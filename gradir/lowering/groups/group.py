@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineMap
 
 from gradir.lowering.groups.loops import Extent, Loops, linalg
 
-Kind: TypeAlias = Literal["elementwise", "rows", "contraction", "loops"]
+Kind: TypeAlias = Literal["elementwise", "rows", "contraction", "loops", "chain"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,6 +109,22 @@ class RowsRoles:
         return 1 + max((s.sweep for s in self.sections if s.form != "row"), default=0)
 
 
+@dataclass(frozen=True, slots=True)
+class ChainRoles:
+    """Several groups one after the other over the same rows, which run in blocks of rows: attention, its gradient.
+
+    `stages` are the positions of the ops of each group. Every op runs over all of `batch`, `summed` and `row` (group dimensions): `row` is
+    the one that is blocked. What a stage writes and a later one reads is a strip: a block of rows of it. Ops of `sums` add up along `row`
+    and `summed`: each is the last of its values, and starts from a `linalg.fill`.
+    """
+
+    stages: tuple[tuple[int, ...], ...]
+    batch: tuple[int, ...]
+    summed: tuple[int, ...]
+    row: int
+    sums: frozenset[int]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Group:
     """Ops that become one kernel.
@@ -116,7 +132,8 @@ class Group:
     `extents[d]` is the size of group dimension d. `space` lists the dimensions in the order in which the values of the group are
     laid out, fastest last (every output's dimensions are a subsequence of it); a reduction on its own gives the order of its loops.
     kind "elementwise": every op runs over all of `space`, all parallel; inputs from outside may be read through any affine map.
-    kind "rows": see `RowsRoles`. kind "contraction": see `ContractionRoles`. kind "loops": one op, anything goes.
+    kind "rows": see `RowsRoles`. kind "contraction": see `ContractionRoles`. kind "chain": see `ChainRoles`.
+    kind "loops": one op, anything goes.
     """
 
     ops: tuple[GroupOp, ...]
@@ -125,5 +142,6 @@ class Group:
     space: tuple[int, ...]
     rows: RowsRoles | None = None
     contraction: ContractionRoles | None = None
+    chain: ChainRoles | None = None
     produced: dict[SSAValue, GroupOp] = field(default_factory=dict[SSAValue, GroupOp])
     """The op of the group that produces a value."""

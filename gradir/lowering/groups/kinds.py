@@ -21,9 +21,12 @@ def elementwise_space(ops: Sequence[GroupOp], rank: int) -> tuple[int, ...] | No
     return space if same else None
 
 
-def contraction_roles(ops: Sequence[GroupOp]) -> tuple[tuple[int, ...], ContractionRoles] | None:
-    """(space, roles) when exactly one op contracts two inputs from outside and the others are elementwise over its output."""
-    found = [i for i, o in enumerate(ops) if is_contraction(o)]
+def contraction_roles(ops: Sequence[GroupOp], *, continued: bool = False) -> tuple[tuple[int, ...], ContractionRoles] | None:
+    """(space, roles) when exactly one op contracts two inputs from outside and the others are elementwise over its output.
+
+    `continued`: the sum may go on from what the output holds.
+    """
+    found = [i for i, o in enumerate(ops) if is_contraction(o, continued=continued)]
     if len(found) != 1:
         return None
     index = found[0]
@@ -42,13 +45,14 @@ def contraction_roles(ops: Sequence[GroupOp]) -> tuple[tuple[int, ...], Contract
     return space, ContractionRoles(index, batch, m, n, tuple(d for d in core.dims if d in core.reduced))
 
 
-def is_contraction(o: GroupOp) -> bool:
+def is_contraction(o: GroupOp, *, continued: bool = False) -> bool:
     """A sum of products of two inputs that is worth a micro-kernel: both sides have free dimensions, or windows are read.
 
     A product of a matrix and a vector is a reduction of rows, which may also take part in larger groups.
     """
     loops = o.loops
-    if not (loops.multiplies and loops.is_reduction and loops.init is not None and len(loops.inputs) == 2 and not loops.captured):
+    started = loops.init is not None or continued
+    if not (loops.multiplies and loops.is_reduction and started and len(loops.inputs) == 2 and not loops.captured):
         return False
     left, right = (map.used_dims() for _, map in loops.inputs)
     output = set(loops.output_loops)

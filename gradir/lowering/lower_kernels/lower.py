@@ -17,6 +17,7 @@ from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import Kernel, bind_op
 from gradir.lowering.lower_kernels.builder import i32_array
+from gradir.lowering.lower_kernels.chain import lower_chain
 from gradir.lowering.lower_kernels.contraction import lower_contraction
 from gradir.lowering.lower_kernels.elementwise import lower_elementwise
 from gradir.lowering.lower_kernels.loops import lower_loops, lower_nest
@@ -26,7 +27,12 @@ from gradir.lowering.schedules.machine import Machine, machine_of
 
 Generator = Callable[[Kernel, Group, Machine], None]
 
-GENERATORS: Mapping[str, Generator] = {"contraction": lower_contraction, "elementwise": lower_elementwise, "rows": lower_rows}
+GENERATORS: Mapping[str, Generator] = {
+    "contraction": lower_contraction,
+    "elementwise": lower_elementwise,
+    "rows": lower_rows,
+    "chain": lambda kernel, group, machine: lower_chain(kernel, group, machine, lower_kernel),
+}
 """Specialised generators by kind of kernel; they raise `NotCovered` before or while building, and the loops generator starts afresh."""
 
 

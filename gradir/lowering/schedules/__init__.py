@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from gradir.dialects.kernel import Schedule
 from gradir.lowering.groups import Group
+from gradir.lowering.schedules.chain import schedule_chain
 from gradir.lowering.schedules.contraction import schedule_contraction
 from gradir.lowering.schedules.elementwise import schedule_elementwise
 from gradir.lowering.schedules.loops import schedule_loops
@@ -17,6 +18,7 @@ HEURISTICS: Mapping[str, Callable[[Group, Machine], Schedule]] = {
     "elementwise": schedule_elementwise,
     "rows": schedule_rows,
     "loops": schedule_loops,
+    "chain": schedule_chain,
 }
 
 __all__ = ["HEURISTICS", "Machine", "machine_of"]

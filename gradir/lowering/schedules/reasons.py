@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from gradir.dialects.kernel import Schedule
 from gradir.lowering.groups import Group
+from gradir.lowering.schedules.chain import traffic_of
 from gradir.lowering.schedules.machine import Machine, bytes_of
 
 Reason = Callable[[Group, Machine, Schedule], str]
@@ -49,6 +50,16 @@ def reason_loops(group: Group, machine: Machine, schedule: Schedule) -> str:
     return f"no other kind takes this nest: plain loops, vectors of {_last_tile(schedule)}"
 
 
+def reason_chain(group: Group, machine: Machine, schedule: Schedule) -> str:
+    """`3 stages over blocks of 64 rows, strips of 128 KiB instead of 12.0 MiB; threads share dimension 1`"""
+    assert group.chain is not None
+    traffic = traffic_of(group)
+    rows = (*schedule.field("block"), 1)[0]
+    strips, saved = rows * traffic.strip_row / 1024, traffic.saved / (1 << 20)
+    parts = [f"{len(group.chain.stages)} stages over blocks of {rows} rows, strips of {strips:.0f} KiB instead of {saved:.1f} MiB"]
+    return "; ".join([*parts, *_threads(schedule)])
+
+
 def _last_tile(schedule: Schedule) -> int:
     return (1, *schedule.field("tile"))[-1]
 
@@ -66,5 +77,6 @@ REASONS: Mapping[str, Reason] = {
     "elementwise": reason_elementwise,
     "rows": reason_rows,
     "loops": reason_loops,
+    "chain": reason_chain,
 }
 """Kind -> why; asked by `schedule-kernels` for every schedule that a heuristic wrote."""
