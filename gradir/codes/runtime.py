@@ -111,6 +111,13 @@ RUNTIME: dict[str, Code] = {
         cause="`set_threads(0)`, a negative limit, or a number that was computed wrongly.",
         next_step="pass a whole number in the range that the message names; threads are left out to use all.",
     ),
+    "RT018": runtime(
+        "GRADIR_NUM_THREADS holds no number",
+        meaning="The environment variable `GRADIR_NUM_THREADS` says how many threads compiled code may use where the call of `jit` or "
+        "`compile` does not.",
+        cause="a text, 0 or a negative number.",
+        next_step="set it to a whole number from 1, or unset it to use every processor that the process may run on.",
+    ),
     "RT020": runtime(
         "assertion failed",
         meaning="A condition that the program asserts did not hold during the run.",

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from gradir.errors import GradirError
+from gradir.runtime import abi
 
 Dim = int | str | None
 
@@ -143,13 +144,20 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that `from_json` reads back."""
-        return {"format": FORMAT, **asdict(self), "source_map": {str(key): asdict(line) for key, line in self.source_map.items()}}
+        return {
+            "format": FORMAT,
+            "abi": abi.VERSION,
+            **asdict(self),
+            "source_map": {str(key): asdict(line) for key, line in self.source_map.items()},
+        }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Manifest:
         """Read `to_json`'s value; `GradirError` RT011 when a field is missing or of another shape."""
         if value.get("format") != FORMAT:
             raise malformed("another format version", str(FORMAT), str(value.get("format")))
+        if value.get("abi", abi.VERSION) != abi.VERSION:
+            raise malformed("its code calls the runtime in another way", f"version {abi.VERSION} of the ABI", f"version {value['abi']}")
         try:
             return Manifest(
                 functions=tuple(_function(row) for row in value["functions"]),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gradir.errors import GradirError
-from gradir.runtime import Module, artefact, load
+from gradir.runtime import Module, abi, artefact, load
 from gradir.runtime.manifest import Manifest, Target
 from gradir.runtime.target import check_target, host_target
 from tests.runtime import compiled_programs as programs
@@ -80,6 +81,32 @@ def test_object_altered_names_the_object(saved):
 def test_another_format():
     value = programs.add().manifest.to_json()
     assert refused("RT011", Manifest.from_json, {**value, "format": 2}).found == "2"
+
+
+def test_another_version_of_the_abi():
+    value = programs.add().manifest.to_json()
+    error = refused("RT011", Manifest.from_json, {**value, "abi": abi.VERSION + 1})
+    assert error.expected == "version 1 of the ABI" and error.found == "version 2" and "another way" in error.message
+    del value["abi"]  # files of before
+    assert Manifest.from_json(value) == programs.add().manifest
+
+
+FOREIGN = {
+    "another architecture": Target("aarch64-unknown-linux-gnu", "neoverse-n1"),
+    "another system": Target("x86_64-apple-macosx11.0.0", "penryn"),
+    "a larger processor": Target(host_target().triple, "sapphirerapids", (*host_target().features, "amx-tile", "warp-drive")),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_saved_artefact_of_another_processor(saved, name):
+    """The file is whole, its objects are those of this machine: what it says about its target decides."""
+    manifest, objects = artefact.unpack(saved.read_bytes())
+    saved.write_bytes(artefact.pack(replace(manifest, target=FOREIGN[name]), objects))
+    error = refused("RT014", load, saved)
+    assert FOREIGN[name].cpu in error.found and host_target().cpu in error.expected and "compile it again" in error.hint
+    if name == "a larger processor":
+        assert "warp-drive" in error.found
 
 
 @pytest.mark.parametrize("key", ["functions", "kernels", "target", "source_map", "versions", "threads"])
