@@ -182,4 +182,29 @@ RUNTIME: dict[str, Code] = {
         cause="matplotlib is not installed, or the explanation comes from `describe`, which runs nothing.",
         next_step="`pip install gradir[demo]`; explain with arguments.",
     ),
+    "RT062": runtime(
+        "no decisions of the tuner for this compiler",
+        meaning="`gradir-tune --import` takes what `--export` wrote, for the same versions of gradir and what it is made of: another "
+        "version makes other code of the same schedule.",
+        cause="a file of another kind, or an upgrade in between.",
+        next_step="tune again; a damaged file cannot be mended.",
+    ),
+    "RT063": runtime(
+        "a kernel cannot be measured",
+        meaning="The tuner runs each form of a kernel in a child process. Not even the form that the program uses now ran there.",
+        cause="a library that the program calls and the child cannot load, a machine without memory, or a bug of ours.",
+        next_step="run the program itself; if that works, report the kernel: `gradir-run FILE --explain` shows where it comes from.",
+    ),
+    "RT064": runtime(
+        "tuning needs a cache",
+        meaning="What the tuner decides is kept in the cache directory, where later compilations find it.",
+        cause="`cache=False`, or an empty GRADIR_CACHE_DIR.",
+        next_step="leave `cache=` out, or name a directory.",
+    ),
+    "RT065": runtime(
+        "only compiled programs can be explained",
+        meaning="`--explain` measures compiled kernels; the reference evaluator and `--check-nan` have none.",
+        cause="`--explain` together with `--target=reference`, `--target=runtime` or `--check-nan`.",
+        next_step="leave the other option out.",
+    ),
 }

@@ -63,6 +63,7 @@ FAMILIES: dict[str, str] = {
     "lapack": "gradir.dialects.nd.meaning.lapack",
     "fft": "gradir.dialects.nd.meaning.fourier",
     "print": "gradir.dialects.nd.meaning.effects",
+    "blas": "gradir.dialects.nd.meaning.blas",
 }
 """First word of a name -> the module whose import adds the rows; a plugin may add its own."""
 

@@ -21,13 +21,15 @@ from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import collector_paused, read, run_passes
 from gradir.driver.memory import MemoryReport, memory_of, with_scratch
+from gradir.driver.notes import kernel_notes
 from gradir.driver.objects import WORTH_A_WORKER, Objects, compiling_objects
 from gradir.driver.pipelines import ROAD, OptionValue, Request
 from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
 from gradir.driver.residuals import reporting
 from gradir.driver.signatures import arena_bytes, library_of, signature_of, workspace_text
-from gradir.driver.threads import chosen_threads
+from gradir.driver.tuning.apply import apply_records
+from gradir.driver.tuning.records import Records
 from gradir.driver.versions import toolchain, versions
 from gradir.errors import GradirError
 from gradir.ir.checks import drop_checks
@@ -61,19 +63,20 @@ def compile_module(
 ) -> Module:
     """Compile the public functions of `module` (xDSL module or MLIR text, any level) for this machine's runtime; `module` is not changed.
 
-    `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name. `threads`: how many a parallel kernel may use (default:
-    `GRADIR_NUM_THREADS`, else all that this process may run on). `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion
-    nor simplification, for finding out where a result comes from. `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory,
-    or false. `entry`: compile this function alone. Raises `GradirError` of whatever part failed.
+    `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name. `threads`: how many a parallel kernel may use (default: all that
+    this process may run on). `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion nor simplification, for finding out
+    where a result comes from. `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this
+    function alone. Raises `GradirError` of whatever part failed.
     """
     if optimize not in OPTIMIZE:
         raise _no_such_setting(optimize)
-    threads = chosen_threads(threads)
     report = report if report is not None else CompileReport()
-    store = None if report.keep_ir else open_cache(cache)
+    kept = open_cache(cache)
+    store, records = None if report.keep_ir else kept, _records(kept)
     with report.stage("hash"):
         machine = _machine(target, threads)
-        key = _program_key(module, f"{machine} optimize={optimize}", entry, trees or {}) if store is not None else ""
+        tuned = records.state() if records is not None else ""
+        key = _program_key(module, f"{machine} optimize={optimize} {tuned}", entry, trees or {}) if store is not None else ""
     if store is not None:
         with report.stage("load"):
             found = store.find_program(key)
@@ -84,7 +87,7 @@ def compile_module(
                 return loaded
     with collector_paused():
         op = read(module if isinstance(module, str) else module.clone(), report)
-        manifest, objects = _build(op, _Options(target, threads, optimize), entry, trees or {}, store, report)
+        manifest, objects = _build(op, _Options(target, threads, optimize, records=records), entry, trees or {}, store, report)
     if store is not None:
         with report.stage("store"):
             store.store_program(key, manifest, objects)
@@ -96,7 +99,7 @@ def memory_report(module: ModuleOp, *, target: str = "host", threads: int | None
     """Where every buffer of the program lies and how long it lives, when it is compiled with these options; nothing is compiled."""
     report = CompileReport(keep_ir=True)
     op = module.clone()
-    _road(op, _Options(target, chosen_threads(threads), optimize), report, stages=("tensor", "structured", "buffers"))
+    _road(op, _Options(target, threads, optimize), report, stages=("tensor", "structured", "buffers"))
     machine = target_of(op)
     if not isinstance(machine, CpuTargetAttr):
         return report.memory
@@ -119,7 +122,14 @@ def compile_watched(
     report = report if report is not None else CompileReport()
     with collector_paused():
         op = read(module.clone(), report)
-        return Module(*_build(op, _Options(target, chosen_threads(threads), optimize, hooks), entry, {}, open_cache(cache), report))
+        store = open_cache(cache)
+        return Module(*_build(op, _Options(target, threads, optimize, hooks, _records(store)), entry, {}, store, report))
+
+
+def _records(store: Cache | None) -> Records | None:
+    """The decisions of the tuner beside a cache; None where there are none."""
+    records = Records(store.directory) if store is not None else None
+    return records if records is not None and records.root.is_dir() else None
 
 
 OPTIMIZE = (0, 1, 2)
@@ -142,6 +152,7 @@ class _Options:
     threads: int | None
     optimize: int
     hooks: Hooks = Hooks()
+    records: Records | None = None
 
 
 def _build(
@@ -165,6 +176,7 @@ def _build(
     with compiling_objects(machine, helped=report.kernels >= WORTH_A_WORKER and not report.keep_ir) as compiling:
         _road(module, options, report, stages=("buffers",))
         brief = _brief(module)
+        notes = kernel_notes(module)
         if options.hooks.planned is not None:
             options.hooks.planned(module)
         if report.keep_ir or (store is None and report.kernels < WORTH_A_WORKER):
@@ -181,6 +193,7 @@ def _build(
         {line.op_id: SourceLine(line.op, "", line.location, line.message) for line in host.assertions},
         versions(),
         options.threads,
+        {"kernels": notes},
         libraries=tuple(map(library_of, host.libraries)),
     )
     _describe(report, manifest, objects)
@@ -269,6 +282,8 @@ def _road(module: ModuleOp, options: _Options, report: CompileReport, stages: Se
     run_passes(module, wanted_requests[:at], report, after)
     if options.hooks.outlined is not None and "schedule-kernels" in names:
         options.hooks.outlined(module)
+    elif options.records is not None and "schedule-kernels" in names:
+        report.kernels_tuned = len(apply_records(module, options.records))
     run_passes(module, wanted_requests[at:], report, after)
 
 

@@ -27,6 +27,8 @@ class CompileReport:
     kernels: int = 0
     kernels_compiled: int = 0
     kernels_cached: int = 0
+    kernels_tuned: int = 0
+    """Kernels that the tuner has decided about."""
     arena_bytes: dict[str, int] = field(default_factory=dict[str, int])
     object_bytes: int = 0
     ir: dict[str, str] = field(default_factory=dict[str, str])

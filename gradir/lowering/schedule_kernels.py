@@ -44,4 +44,5 @@ class ScheduleKernels(Pass):
             group = group_of_kernel(function)
             if group is not None and group.kind == schedule.kind:
                 chosen = function.attributes[KERNEL_ATTRIBUTE] = heuristic(group, machine)
-                function.attributes[REASON_ATTRIBUTE] = StringAttr(REASONS[chosen.kind](group, machine, chosen))
+                if REASON_ATTRIBUTE not in function.attributes:  # the tuner may have confirmed the choice
+                    function.attributes[REASON_ATTRIBUTE] = StringAttr(REASONS[chosen.kind](group, machine, chosen))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -246,6 +246,13 @@ class Module:
     def __repr__(self) -> str:
         return f"<gradir module: {', '.join(map(repr, self))}>"
 
+    def explain(self) -> str:
+        """What the module was compiled to: a line per kernel with its schedule, and why. What kernels cost, and how long they take, is
+        `gradir.driver.explain` (`Compiled.explain`, `gradir-run --explain`), which needs the program."""
+        rows = [("kernel", "strategy", "chosen by", "why"), *map(_note, self.manifest.details.get("kernels", ()))]
+        widths = [max(len(row[k]) for row in rows) for k in range(4)]
+        return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() + "\n" for row in rows)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the module as one file, atomically."""
         artefact.write_atomically(Path(path), artefact.pack(self.manifest, self.objects))
@@ -276,3 +283,8 @@ def _link(manifest: Manifest, objects: Sequence[bytes]) -> Library:
 
 def _plain_memory(array: Array) -> bool:
     return array.flags.c_contiguous and array.flags.aligned
+
+
+def _note(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    fields = (f"{name} {'x'.join(map(str, values))}" for name, values in row["schedule"].items())
+    return row["name"], " ".join([row["kind"], *fields]), row["choice"], row["reason"] or (f"@{row['library']}" if "library" in row else "")

@@ -21,6 +21,7 @@ TOOLS = {
     "translate": ("gradir.tools.translate:run", "machine code from MLIR text (gradir-translate)"),
     "run": ("gradir.tools.run:run", "run a function on given arrays (gradir-run)"),
     "reduce": ("gradir.tools.reduce.command:run", "shrink a module while a command fails on it (gradir-reduce)"),
+    "tune": ("gradir.tools.tune:run", "search schedules of kernels by measurement (gradir-tune)"),
 }
 
 USAGE_TEXT = """usage: gradir COMMAND ...

@@ -42,6 +42,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(error, USAGE)
     args.watch = None
     try:
+        if args.explain:
+            return _explain(args, inputs)
         target = "runtime" if args.target == "cpu" and _is_artefact(args.file) else args.target
         runner = _checked(args, target) if args.check_nan else _TARGETS[target](args)
         results = runner(inputs)
@@ -67,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", default="cpu", choices=sorted(_TARGETS), help="compile and run, evaluate, or run a saved artefact")
     add("--input", action="append", default=[], metavar="ARRAY", help="SHAPExTYPE=VALUE, =random(SEED), =iota or @FILE.npy; one per input")
     add("--check-nan", action="store_true", help="compile without fusion and report each op that makes NaN or infinity of finite operands")
+    add("--explain", nargs="?", const="-", default="", metavar="DIR", help="what each kernel does and costs: a table, or a page in DIR")
     add("--bench", type=_count, default=0, metavar="N", help="run N more times, print times on stderr")
     add("-O", "--optimize", type=int, default=2, choices=(0, 1, 2), help="2 everything, 1 no fusion, 0 neither fusion nor simplification")
     add("--threads", type=_count, default=None, metavar="N", help="threads that a parallel kernel may use")
@@ -124,6 +127,34 @@ def _checked(args: argparse.Namespace, target: str) -> Runner:
         )
     module, args.watch = compile_checked(_module(args), target=f"cpu:{args.cpu}" if args.cpu else "host", threads=args.threads)
     return _function_of(module, args)
+
+
+def _explain(args: argparse.Namespace, inputs: Sequence[Array]) -> int:
+    """Run the program and print a table of its kernels on stdout, or write a page; a saved artefact tells what it was compiled to."""
+    if args.target == "cpu" and _is_artefact(args.file):
+        from gradir.runtime import load  # no compiler
+
+        sys.stdout.write(load(args.file).explain())
+        return OK
+    if args.target != "cpu" or args.check_nan:
+        raise GradirError(
+            "only compiled programs can be explained",
+            part="runtime",
+            code="RT065",
+            expected="--target=cpu, without --check-nan",
+            found="--check-nan" if args.check_nan else f"--target={args.target}",
+            hint="leave it out",
+        )
+    from gradir.driver.explain import explain, save_page  # the compiler
+
+    target = f"cpu:{args.cpu}" if args.cpu else "host"
+    entry = args.entry.removeprefix("@") or None
+    settings: dict[str, Any] = {"target": target, "threads": args.threads, "optimize": args.optimize, "cache": not args.no_cache}
+    found = explain(_module(args), inputs or None, entry=entry, **settings)
+    sys.stdout.write(str(found))
+    if args.explain != "-":
+        sys.stderr.write(f"gradir-run: {save_page(found, args.explain)}\n")
+    return OK
 
 
 def _report_nan(watch: Watch, inputs: Sequence[Array]) -> int:

@@ -230,3 +230,17 @@ def test_texts() -> None:
     assert [short_place(p) for p in ("/a/b/model.py:12:4", "m.mlir:3:1", "name", "")] == ["model.py:12", "m.mlir:3", "name", ""]
     row = KernelRow("k", "contraction", {"tile": (6, 16), "pack": (), "parallel": (1,)}, "tuned", "why", ("a.py:1:1", "b.py:2:2"))
     assert row.strategy == "contraction tile 6x16 parallel 1"
+
+
+def test_compiled_functions_explain_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gradir.driver import explain as explaining
+
+    monkeypatch.setattr(explaining, "measure_runs", lambda: made_up)
+    monkeypatch.setattr(explaining.LimitsFile, "limits", lambda self: LIMITS)
+    monkeypatch.setattr(explaining.LimitsFile, "measured_again", lambda self: LIMITS)
+    compiled = gd.jit(lambda p: gd.sum(p["x"] @ p["w"]), cache=False).compile({"x": f32(4, 8), "w": f32(8, 4)})
+    for found in (compiled.explain({"x": f32(4, 8), "w": f32(8, 4)}), compiled.explain()):
+        assert found.rows[0].locations and found.seconds
+    with pytest.raises(GradirError) as caught:
+        compiled.explain([f32(4, 8), f32(8, 4)])
+    assert caught.value.code == "GR107"

@@ -8,7 +8,7 @@ limits (`rooflines`). The result is data (`explanation`), a trace (`trace`) and 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -29,6 +29,7 @@ from gradir.driver.explain.rooflines import LimitsFile, bound_of
 from gradir.driver.explain.sample_inputs import sample_inputs
 from gradir.driver.explain.trace import trace_json
 from gradir.driver.limits import Limits
+from gradir.driver.notes import choice_of
 from gradir.runtime.module import Function, Module
 from gradir.runtime.profile import SITES
 
@@ -47,20 +48,22 @@ def explain(
     cache: bool | str | PathLike[str] | Cache = True,
     limits: Limits | None = None,
     measure: Measure | None = None,
+    outlined: Callable[[ModuleOp], None] | None = None,
 ) -> Explanation:
     """Run `entry` (default: the only public function) of a module of any level on `inputs` and say what each kernel does and costs.
 
     `inputs` are flat arrays; without them random ones of the types that the function declares (GradirError RT060 where only a call knows
-    a size). `limits`: those of this machine, measured once and kept, unless given. `measure` runs the program (`measure_runs`).
+    a size). `limits`: those of this machine, measured once and kept, unless given. `measure` runs the program (`measure_runs`). With
+    `outlined`, which sees the kernels at level 2, decisions of the tuner are not used.
     """
     seen = _Seen()
-    hooks = Hooks(planned=seen.planned)
     options: dict[str, Any] = {"target": target, "threads": threads, "optimize": optimize, "cache": cache, "entry": entry}
-    marked = _function(compile_watched(module, hooks, **options), entry)
-    plain = _function(compile_module(module, **options), entry)
+    marked = _function(compile_watched(module, Hooks(outlined, seen.planned), **options), entry)
+    plain = compile_module(module, **options) if outlined is None else compile_watched(module, Hooks(lambda _: None), **options)
+    unmarked = _function(plain, entry)
     arrays = list(inputs) if inputs is not None else sample_inputs(marked.spec)
     try:
-        measured = (measure or measure_runs())(lambda: marked.flat(*arrays), lambda: plain.flat(*arrays))
+        measured = (measure or measure_runs())(lambda: marked.flat(*arrays), lambda: unmarked.flat(*arrays))
         times, spans = read_runs(seen.marks, measured.runs)
     finally:
         for place in seen.marks.places:
@@ -141,12 +144,11 @@ def _kernel(function: FuncOp) -> _Kernel:
     library = function.attributes.get(LIBRARY_ATTRIBUTE)
     reason = function.attributes.get(REASON_ATTRIBUTE)
     text = reason.data if isinstance(reason, StringAttr) else ""
-    choice = "tuned" if text.startswith("tuned") else "heuristic" if text or not any(fields.values()) else "by hand"
     if isinstance(library, StringAttr):
         text = f"@{library.data}" + (f"; {text}" if text else "")
     elif schedule.kind == "template":
         text = text or "loops as the lowering wrote them"
-    return _Kernel(schedule.kind, fields, choice, text, cost_of_kernel(function))
+    return _Kernel(schedule.kind, fields, choice_of(function), text, cost_of_kernel(function))
 
 
 def _rows(seen: _Seen, times: dict[int, SiteTimes], limits: Limits | None, total: float | None) -> list[KernelRow]:

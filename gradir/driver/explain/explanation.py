@@ -176,7 +176,7 @@ def _cells(row: KernelRow) -> tuple[str, ...]:
         "" if row.seconds is None else duration_text(row.seconds),
         "" if share is None else f"{share:.1%}",
         "" if part is None else f"{part:.0%}",
-        row.reason if row.choice == "heuristic" else f"{row.choice}: {row.reason}" if row.reason else row.choice,
+        row.reason or row.choice,
     )
 
 

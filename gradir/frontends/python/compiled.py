@@ -6,11 +6,11 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradir.driver import explain as explaining
 from gradir.driver.check_nan import Watch
 from gradir.driver.compile import memory_report
 from gradir.driver.memory import MemoryReport
@@ -23,6 +23,13 @@ from gradir.frontends.python.pytrees import LEAF, Structure, flatten, unflatten
 from gradir.ir.text import print_module
 from gradir.runtime.dispatch import DirectCall, Dispatch
 from gradir.runtime.module import Function, Module
+
+if TYPE_CHECKING:
+    from gradir.driver.explain import Explanation
+    from gradir.driver.tuning.tune import TuningReport
+
+EXPLAIN, TUNE = "gradir.driver.explain", "gradir.driver.tuning.tune"
+"""Loaded when somebody asks."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Options:
     check_nan: bool = False
     residuals: str | None = None
     budget: int | None = None
+    tune: bool | float = False
 
 
 @dataclass(eq=False)
@@ -131,7 +139,7 @@ class Compiled(DirectCall):
         options = self.options
         return memory_report(self.level1, target=options.target, threads=options.threads or None, optimize=options.optimize)
 
-    def explain(self, *args: Any, **kwargs: Any) -> explaining.Explanation:
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Run the program and say what each kernel does, why so, how long it takes and how far that is from the machine's limits.
 
         `args` as for a call; without any, random arguments (GradirError RT060 where only a call knows a size). `print` shows a table,
@@ -140,7 +148,21 @@ class Compiled(DirectCall):
         leaves = self.leaves_of(args, kwargs) if args or kwargs else None
         options = self.options
         settings: dict[str, Any] = {"target": options.target, "threads": options.threads or None, "optimize": options.optimize}
-        return explaining.explain(self.level1, leaves, entry=self.name, cache=options.cache, **settings)
+        return import_module(EXPLAIN).explain(self.level1, leaves, entry=self.name, cache=options.cache, **settings)
+
+    def tune(self, *args: Any, seconds: float = 60.0, **kwargs: Any) -> TuningReport:
+        """Search schedules of the hot kernels by measurement for about so many seconds; programs compiled from now on use what is faster.
+
+        `args` as for a call; without any, random arguments (GradirError RT060 where only a call knows a size). RT064 without a cache.
+        """
+        leaves = self.leaves_of(args, kwargs) if args or kwargs else None
+        return tune_program(self.level1, self.name, leaves, self.options, seconds)
+
+
+def tune_program(module: ModuleOp, name: str, leaves: Any, options: Options, seconds: float) -> TuningReport:
+    """The tuner on the program `module`, with the options of a compilation."""
+    settings: dict[str, Any] = {"target": options.target, "threads": options.threads or None, "optimize": options.optimize}
+    return import_module(TUNE).tune(module, leaves, entry=name, cache=options.cache, seconds=seconds, **settings)
 
 
 def leaves_like(out: Any, structure: Structure, name: str) -> tuple[Any, ...]:

@@ -11,14 +11,15 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from gradir.driver.compile import compile_module
-from gradir.frontends.python.compiled import Options
+from gradir.frontends.python.compiled import Options, tune_program
 from gradir.frontends.python.dynamic import Shapes
 from gradir.frontends.python.functions import argument_names, trace_function
-from gradir.frontends.python.jitted import Jitted, placeholder
+from gradir.frontends.python.jitted import TUNE_SECONDS, Jitted, placeholder
 from gradir.frontends.python.program import EVALUATED, compile_program
 from gradir.frontends.python.pytrees import flatten
 from gradir.frontends.python.residuals import residual_choice
 from gradir.frontends.python.trace import ModuleTrace, user_error
+from gradir.ir.structure import public_functions
 from gradir.runtime.module import Module
 
 
@@ -35,6 +36,7 @@ def jit(
     check_nan: bool = False,
     residuals: str | None = None,
     budget: int | None = None,
+    tune: bool | float = False,
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
@@ -45,14 +47,16 @@ def jit(
     nor simplification (for finding out where a result comes from). `fastmath="fast"` allows to reassociate float arithmetic and to take
     no care of NaN and infinity. `check_nan=True` runs op by op, slowly, and raises GradirError RT040 at the first op that makes NaN or
     infinity of finite operands. `residuals` ("all", "none", "sqrt") is what loops keep for their derivatives that do not say it themselves,
-    `budget` so many bytes for all of them together (`value_and_grad`). Also usable as `@jit(...)`.
+    `budget` so many bytes for all of them together (`value_and_grad`). `tune`: seconds (True: 30) to search schedules of the hot kernels
+    in, by measurement, at the first call with each kind of arguments; what is found is kept in the cache for all programs. Also usable as
+    `@jit(...)`.
     """
     residual_choice(residuals, budget)
     if function is None:
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
-        options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget}
+        options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget, "tune": tune}
         return functools.partial(jit, target=target, threads=threads, **options)
-    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget)
+    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget, tune)
     return Jitted(function, choices, frozenset(static), dynamic)
 
 
@@ -80,13 +84,15 @@ def compile(
     keep_ir: bool = False,
     residuals: str | None = None,
     budget: int | None = None,
+    tune: bool | float = False,
     **kwargs: Any,
 ) -> Any:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved.
 
     Of a module instead of a function (`import_text`, `parse`) all public functions are compiled, `compile(module)["main"]` is one of
     them, with numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or
-    `cuda:emulated` (the CUDA program at level 4, thread by thread). `residuals` and `budget`: what derivatives keep, as for `jit`.
+    `cuda:emulated` (the CUDA program at level 4, thread by thread). `residuals` and `budget`: what derivatives keep, `tune`: seconds to
+    search schedules in, as for `jit` (of a module: for each public function, with random arguments).
     """
     asked = residual_choice(residuals, budget)
     if isinstance(function, ModuleOp):
@@ -101,11 +107,17 @@ def compile(
         if asked:
             function = function.clone()
             function.attributes.update(asked)
+        if tune and target not in EVALUATED:
+            choices = Options(target, threads, cache, optimize)
+            for public in public_functions(function):
+                tune_program(function, public.sym_name.data, None, choices, TUNE_SECONDS if tune is True else tune)
         return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
-    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget)
+    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget, tune=tune)
     jitted = function if isinstance(function, Jitted) else Jitted(function, options, frozenset())
-    if asked and isinstance(function, Jitted):
-        jitted = Jitted(function.function, replace(function.options, residuals=residuals, budget=budget), function.static, function.dynamic)
+    if (asked or tune) and isinstance(function, Jitted):
+        changed = {"residuals": residuals, "budget": budget} if asked else {}
+        options = replace(function.options, **changed, tune=tune or function.options.tune)
+        jitted = Jitted(function.function, options, function.static, function.dynamic)
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
 
 

@@ -19,7 +19,7 @@ from gradir.driver.report import CompileReport
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
 from gradir.frontends.python.arrays import Array
-from gradir.frontends.python.compiled import Compiled, Options, write_results
+from gradir.frontends.python.compiled import Compiled, Options, tune_program, write_results
 from gradir.frontends.python.dims import learn, limits_as_attribute
 from gradir.frontends.python.dynamic import Shapes, Spec, described, named_arguments
 from gradir.frontends.python.eager import to_numpy
@@ -32,6 +32,9 @@ from gradir.frontends.python.trace import MODES, ModuleTrace, current, eager_mod
 from gradir.ir.structure import function_named
 from gradir.runtime.dispatch import DirectCall, Dispatch
 from gradir.runtime.process_lock import ProcessLock
+
+TUNE_SECONDS = 30.0
+"""How long `tune=True` may search."""
 
 
 class Jitted(DirectCall):
@@ -168,6 +171,10 @@ class Jitted(DirectCall):
             trees = {name: (str(inputs), str(outputs))}
             checked, watch = compile_checked(module, target=options.target, threads=options.threads or None, trees=trees)
             return Compiled(name, module, checked, report, inputs, outputs, watch, options)
+        if options.tune:
+            leaves = flatten(dynamic)[0]
+            known = not any(isinstance(leaf, Spec) for leaf in leaves)
+            tune_program(module, name, leaves if known else None, options, TUNE_SECONDS if options.tune is True else options.tune)
         compiled = compile_module(
             module,
             target=options.target,

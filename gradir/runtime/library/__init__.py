@@ -47,6 +47,7 @@ FAMILIES: dict[str, str] = {
     "fft": "gradir.runtime.library.fourier",
     "print": "gradir.runtime.library.console",
     "profile": "gradir.runtime.profile",
+    "blas": "gradir.runtime.library.blas",
 }
 """First word of a name -> the module whose import adds the rows."""
 
