@@ -19,6 +19,7 @@ ONE_IN = {
     "dialects/test_samples.py": 2,
     "frontends_stablehlo/test_export.py": 3,
     "lowering/test_structured_meaning.py": 2,
+    "targets/test_other_processors.py": 3,
 }
 """File -> n: of each test that is generated from samples there, every n-th is in the fixed sample."""
 

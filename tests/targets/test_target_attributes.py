@@ -53,6 +53,13 @@ def test_named_processor() -> None:
     assert isinstance(core2, CpuTargetAttr) and core2.vector == 4 and core2.threads == 3 and not core2.has("sse4.1")
 
 
+def test_processors_of_another_kind() -> None:
+    any_of_them, neoverse = parse_target("cpu:aarch64"), parse_target("cpu", "neoverse-n1")
+    assert isinstance(any_of_them, CpuTargetAttr) and isinstance(neoverse, CpuTargetAttr)
+    assert (any_of_them.cpu, neoverse.cpu) == ("generic", "neoverse-n1") and neoverse.triple.startswith("aarch64")
+    assert neoverse.vector == 4 and neoverse.registers == 32 and neoverse.has("fma")
+
+
 def test_features_override_the_name() -> None:
     target = CpuTargetAttr.of("znver4", features="-fma,+sse4a")
     assert not target.has("fma") and target.has("sse4a") and target.has("f16c")

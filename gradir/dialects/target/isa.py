@@ -1,6 +1,6 @@
-"""What LLVM's x86-64 processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c, SSE 4.1.
+"""What LLVM's processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c, SSE 4.1.
 
-The names are those of `llc -march=x86-64 -mcpu=help` (LLVM 22) that are 64-bit processors.
+The names are those of `llc -march=x86-64 -mcpu=help` (LLVM 22) that are 64-bit processors, and the commoner ones of `-march=aarch64`.
 """
 
 from __future__ import annotations
@@ -47,3 +47,11 @@ _NAMES: dict[Isa, str] = {
     ),
 }
 X86_CPUS: dict[str, Isa] = {name: isa for isa, names in _NAMES.items() for name in names.split()}
+
+AARCH64_TRIPLE = "aarch64-unknown-linux-gnu"
+_AARCH64 = (
+    "aarch64 cortex-a53 cortex-a55 cortex-a72 cortex-a76 cortex-a78 cortex-x1 cortex-x2 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 "
+    "a64fx ampere1 apple-m1 apple-m2 apple-m3"
+)
+AARCH64_CPUS = frozenset(_AARCH64.split())
+"""Processors that a machine of another kind can name as a target; `aarch64` is any of them (LLVM's `generic`)."""

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from gradir.dialects.target.cpu import CpuTargetAttr
 from gradir.dialects.target.cuda import SMS, CudaTargetAttr
 from gradir.dialects.target.host import host_target
-from gradir.dialects.target.isa import X86_CPUS
+from gradir.dialects.target.isa import AARCH64_CPUS, AARCH64_TRIPLE, X86_CPUS
 from gradir.errors import GradirError
 
 TARGET_ATTRIBUTE = "gradir.target"
@@ -41,9 +41,11 @@ def _named(name: str, host: CpuTargetAttr) -> CpuTargetAttr:
     """A processor by its LLVM name; caches are those of the default, threads 1."""
     if host.triple:  # not x86-64: LLVM knows the names, we do not
         return CpuTargetAttr.of(name, vector=4, registers=32, triple=host.triple)
+    if name in AARCH64_CPUS:
+        return CpuTargetAttr.of("generic" if name == "aarch64" else name, vector=4, registers=32, triple=AARCH64_TRIPLE)
     isa = X86_CPUS.get(name)
     if isa is None:
-        raise _unknown("processor", name, list(X86_CPUS))
+        raise _unknown("processor", name, [*X86_CPUS, *AARCH64_CPUS])
     return CpuTargetAttr.of(name, vector=isa.lanes, registers=isa.registers)
 
 
