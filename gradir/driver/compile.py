@@ -28,6 +28,7 @@ from gradir.driver.progress import remaining
 from gradir.driver.report import LEVELS, CompileReport
 from gradir.driver.residuals import reporting
 from gradir.driver.signatures import arena_bytes, library_of, signature_of, workspace_text
+from gradir.driver.threads import chosen_threads
 from gradir.driver.tuning.apply import apply_records
 from gradir.driver.tuning.records import Records
 from gradir.driver.versions import toolchain, versions
@@ -63,13 +64,14 @@ def compile_module(
 ) -> Module:
     """Compile the public functions of `module` (xDSL module or MLIR text, any level) for this machine's runtime; `module` is not changed.
 
-    `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name. `threads`: how many a parallel kernel may use (default: all that
-    this process may run on). `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion nor simplification, for finding out
-    where a result comes from. `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this
-    function alone. Raises `GradirError` of whatever part failed.
+    `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name. `threads`: how many a parallel kernel may use (default:
+    `GRADIR_NUM_THREADS`, else all that this process may run on). `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion
+    nor simplification, for finding out where a result comes from. `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory,
+    or false. `entry`: compile this function alone. Raises `GradirError` of whatever part failed.
     """
     if optimize not in OPTIMIZE:
         raise _no_such_setting(optimize)
+    threads = chosen_threads(threads)
     report = report if report is not None else CompileReport()
     kept = open_cache(cache)
     store, records = None if report.keep_ir else kept, _records(kept)
@@ -99,7 +101,7 @@ def memory_report(module: ModuleOp, *, target: str = "host", threads: int | None
     """Where every buffer of the program lies and how long it lives, when it is compiled with these options; nothing is compiled."""
     report = CompileReport(keep_ir=True)
     op = module.clone()
-    _road(op, _Options(target, threads, optimize), report, stages=("tensor", "structured", "buffers"))
+    _road(op, _Options(target, chosen_threads(threads), optimize), report, stages=("tensor", "structured", "buffers"))
     machine = target_of(op)
     if not isinstance(machine, CpuTargetAttr):
         return report.memory
@@ -123,7 +125,7 @@ def compile_watched(
     with collector_paused():
         op = read(module.clone(), report)
         store = open_cache(cache)
-        return Module(*_build(op, _Options(target, threads, optimize, hooks, _records(store)), entry, {}, store, report))
+        return Module(*_build(op, _Options(target, chosen_threads(threads), optimize, hooks, _records(store)), entry, {}, store, report))
 
 
 def _records(store: Cache | None) -> Records | None:
