@@ -34,7 +34,20 @@ def read(path: Path) -> Results:
 
 def write(path: Path, results: Results) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    path.write_text(_text(results, "") + "\n", encoding="utf-8")
+
+
+def _text(value: Any, indent: str) -> str:
+    """JSON with six digits; what fits on a line is one, so that a cell changes one line of the file."""
+    if isinstance(value, float):
+        return json.dumps(float(f"{value:.6g}"))
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    parts = [f"{json.dumps(key)}: {_text(inner, indent + ' ')}" for key, inner in sorted(value.items())]
+    line = "{" + ", ".join(parts) + "}"
+    if "\n" not in line and len(line) < 400:
+        return line
+    return "{\n" + ",\n".join(f"{indent} {part}" for part in parts) + f"\n{indent}}}"
 
 
 def merged(old: Results, new: Results) -> Results:
