@@ -82,12 +82,14 @@ def rows_with(
     rows: RowsRoles, ops: Sequence[GroupOp], last: GroupOp, space: tuple[int, ...], extents: Sequence[Extent]
 ) -> RowsRoles | None:
     """What `rows_roles` gives for `ops` and one more elementwise op at their end; None where it would have to look again."""
-    outer = frozenset(rows.outer)
+    outer, everything = frozenset(rows.outer), frozenset(range(len(extents)))
     settled = any(len(o.dims) == len(space) and not o.loops.is_reduction for o in ops)
-    if (len(last.dims) == len(space) and not settled) or _fastest(ops, space) in outer:
+    if len(last.dims) == len(space) and not settled:
+        return None
+    if _fastest(ops, space) in outer and frozenset(last.dims) not in (everything, *_candidates(ops, everything)):
         return None
     placed = {o.output: section for o, section in zip(ops, rows.sections)}
-    section = _section(last, [placed[v] for v, _ in last.inputs if v in placed], outer, frozenset(range(len(extents))))
+    section = _section(last, [placed[v] for v, _ in last.inputs if v in placed], outer, everything)
     if section is None:
         return None
     roles = RowsRoles(rows.outer, rows.inner, (*rows.sections, section))
