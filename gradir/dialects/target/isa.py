@@ -1,4 +1,9 @@
+<<<<<<< ours
 """What LLVM's processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c, SSE 4.1.
+=======
+"""What LLVM's x86-64 processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c,
+SSE 4.1, products of narrow types.
+>>>>>>> theirs
 
 The names are those of `llc -march=x86-64 -mcpu=help` (LLVM 22) that are 64-bit processors, and the commoner ones of `-march=aarch64`.
 """
@@ -23,7 +28,10 @@ AVX = Isa(8, 16, frozenset({"sse4.1", "avx"}))
 AVX_F16C = Isa(8, 16, frozenset({"sse4.1", "avx", "f16c"}))
 AVX_FMA = Isa(8, 16, frozenset({"sse4.1", "avx", "f16c", "fma"}))
 AVX2 = Isa(8, 16, frozenset({"sse4.1", "avx", "f16c", "fma", "avx2"}))
-AVX512 = Isa(16, 32, frozenset({"sse4.1", "avx", "f16c", "fma", "avx2", "avx512f"}))
+AVX512_F = Isa(16, 32, AVX2.features | {"avx512f"})
+AVX512 = Isa(16, 32, AVX512_F.features | {"avx512bw", "avx512vl"})
+AVX512_VNNI = Isa(16, 32, AVX512.features | {"avx512vnni"})
+AVX512_BF16 = Isa(16, 32, AVX512_VNNI.features | {"avx512bf16"})
 NEON = Isa(4, 32, frozenset({"sse4.1", "fma", "f16c"}))
 """AArch64: rounding, fma and f16 conversions are in the base instruction set."""
 
@@ -40,11 +48,10 @@ _NAMES: dict[Isa, str] = {
         "x86-64-v3 haswell core-avx2 broadwell skylake bdver4 znver1 znver2 znver3 alderlake raptorlake meteorlake gracemont arrowlake "
         "arrowlake-s arrowlake_s lunarlake pantherlake wildcatlake sierraforest grandridge clearwaterforest"
     ),
-    AVX512: (
-        "x86-64-v4 skylake-avx512 skx knl cascadelake cooperlake cannonlake icelake-client icelake_client icelake-server icelake_server "
-        "rocketlake tigerlake sapphirerapids emeraldrapids graniterapids graniterapids-d graniterapids_d "
-        "diamondrapids novalake znver4 znver5"
-    ),
+    AVX512_F: "knl",
+    AVX512: "x86-64-v4 skylake-avx512 skx cannonlake novalake",
+    AVX512_VNNI: "cascadelake icelake-client icelake_client icelake-server icelake_server rocketlake tigerlake",
+    AVX512_BF16: ("cooperlake sapphirerapids emeraldrapids graniterapids graniterapids-d graniterapids_d diamondrapids znver4 znver5"),
 }
 X86_CPUS: dict[str, Isa] = {name: isa for isa, names in _NAMES.items() for name in names.split()}
 

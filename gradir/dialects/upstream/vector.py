@@ -41,7 +41,13 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .extend import extended
-from .vector_contraction import ContractionOp, IteratorTypeAttr, MultiReductionOp, OuterProductOp
+from .vector_contraction import (
+    ContractionOp,
+    IteratorTypeAttr,
+    MultiReductionOp,
+    OuterProductOp,
+    contract_properties as contract_properties,
+)
 from .vector_memory import GatherOp, ScatterOp
 from .vector_shape import (
     ConstantMaskOp,

@@ -6,6 +6,7 @@ https://mlir.llvm.org/docs/Dialects/Vector/
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import ClassVar, Self
 
 from xdsl.dialects.arith import FastMathFlagsAttr
@@ -13,7 +14,7 @@ from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseArrayBase, Stri
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -235,3 +236,18 @@ class ContractionOp(IRDLOperation):
         result = parser.parse_type()
         operands = parser.resolve_operands(names, [lhs, rhs, result], position)
         return cls.create(operands=operands, result_types=[result], properties=properties, attributes=attributes)
+
+
+@cache
+def contract_properties(rows: int) -> dict[str, Attribute]:
+    """Properties of `acc[i.., j] + sum over c of lhs[i.., c] * rhs[j, c]`, with `rows` dimensions i."""
+    rank = rows + 2
+    i, j, c = range(rows), rows, rows + 1
+    maps = [(*i, c), (j, c), (*i, j)]
+    words = [IteratorType("parallel")] * (rows + 1) + [IteratorType("reduction")]
+    return {
+        "indexing_maps": ArrayAttr([AffineMapAttr(AffineMap(rank, 0, tuple(AffineDimExpr(d) for d in m))) for m in maps]),
+        "iterator_types": ArrayAttr([IteratorTypeAttr(word) for word in words]),
+        "kind": CombiningKindAttr(CombiningKindFlag.ADD),
+        "fastmath": FastMathFlagsAttr("none"),
+    }

@@ -28,7 +28,8 @@ from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.contraction_plan import Plan, make_plan
 from gradir.lowering.lower_kernels.dots import RESULTS, DotSteps, dots
 from gradir.lowering.lower_kernels.micro_kernel import MicroKernel, Panel
-from gradir.lowering.lower_kernels.panels import TOGETHER, Columns, RowBlock, pack_columns, pack_edge, pack_rows
+from gradir.lowering.lower_kernels.panels import TOGETHER, Columns, pack_columns, pack_edge
+from gradir.lowering.lower_kernels.row_blocks import RowBlock, RowSource, pack_rows
 from gradir.lowering.lower_kernels.strips import each, nest, strips
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, write
 from gradir.lowering.schedules.contraction import UNKNOWN, even_split
@@ -157,11 +158,15 @@ class _Generator:
         columns: Columns | None = None
         memory: SSAValue | None = None
         if plan.pack:
-            depth = plan.k_block if high is not None else self.space.extents[plan.k[0]] if plan.k else 1
-            upper = high if high is not None else depth
-            columns = Columns(self.space, operand, plan.k, n, width, min(self.lanes, SQUARE), start, low, upper, depth)
+            steps: Index = plan.k_block if high is not None else self.space.extents[plan.k[0]]
+            depth = b.quotient(b.add(steps, plan.joined - 1), plan.joined)
+            upper = high if high is not None else steps
+            lanes = min(self.lanes, SQUARE)
+            convert = self.micro.convert(plan.b)
+            columns = Columns(self.space, operand, plan.k, n, width, lanes, start, low, upper, depth, plan.joined, convert)
             most = plan.columns if not isinstance(extent, int) else min(plan.columns, extent)
-            memory = b.scratch(operand.element, [b.mul(-(-most // width), depth), *(self.space.extents[d] for d in plan.k[1:]), width])
+            inner = [self.space.extents[d] for d in plan.k[1:]]
+            memory = b.scratch(plan.packed_element, [b.mul(-(-most // width), depth), *inner, width * plan.joined])
             even = isinstance(extent, int) and edge == 0 and most % (TOGETHER * width) == 0 and extent % (TOGETHER * width) == 0
             pack_columns(b, columns, memory, tile, main, TOGETHER if even else 0 if most < TOGETHER * width else None)
             if edge != 0:
@@ -187,7 +192,7 @@ class _Generator:
         width = self.lanes
         while width < columns:
             width *= 2
-        while width // 2 >= columns > 0:
+        while self.plan.joined == 1 and width // 2 >= columns > 0:
             width //= 2
         return width
 
@@ -235,9 +240,10 @@ class _Generator:
         k = plan.k[0]
         end = high if high is not None else self.space.extents[k]
         steps: Index = plan.k_block if high is not None else end
-        operand = self.core.inputs[plan.a]
-        memory = b.scratch(operand.element, [most or b.sub(last, first), steps])
-        packed = pack_rows(b, memory, operand, tile, row, k, min(self.lanes, SQUARE), (first, last), (low, end))
+        room = b.mul(b.quotient(b.add(steps, plan.joined - 1), plan.joined), plan.joined)
+        memory = b.scratch(plan.packed_element, [most or b.sub(last, first), room])
+        source = RowSource(self.core.inputs[plan.a], row, k, min(self.lanes, SQUARE), low, end, plan.joined, self.micro.convert(plan.a))
+        packed = pack_rows(b, source, memory, tile, first, last)
         across(b, tile, Rows(first, last, size, packed))
         b.release(memory)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any, cast
 
+from xdsl.dialects.builtin import bf16, f32, i8, i16, i32
+from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineDimExpr
 
 from gradir.dialects.upstream import arith
@@ -41,6 +44,10 @@ class Plan:
     """Copy the column operand into panels."""
     pack_rows: bool
     """Copy the row operand so that it lies along k."""
+    joined: int
+    """Steps of k that one instruction adds up, of operands that are both packed; 1: one."""
+    packed_element: Attribute
+    """What packed operands hold."""
     rows: int
     """Rows that go through all panels of a group before the next ones; 0: all."""
     columns: int
@@ -74,7 +81,7 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     if not output:
         if not suits_dots(core, k):
             raise NotCovered("one result of operands that do not lie side by side")
-        return Plan(space, core, epilogue, 0, 1, None, None, (), (), k, 1, 1, False, False, 0, 0, None, True, 0)
+        return Plan(space, core, epilogue, 0, 1, None, None, (), (), k, 1, 1, False, False, 1, core.element, 0, 0, None, True, 0)
     n = max(output)
     a, b = (0, 1) if n in uses(core.inputs[1].map) else (1, 0)
     if n not in uses(core.inputs[b].map):
@@ -97,8 +104,12 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     block = schedule.field("block")
     k_around, k, k_block = ((), k, 0) if dots or parallel is not None else _k_blocks(space, k, block)
     alone = row is not None and len(k) == 1 and not rows_around
-    turned = alone and row is not None and row not in used_b and stride_along(core.inputs[a], row) == 1
-    pack_rows = 0 in schedule.field("pack") and pack and turned
+    pack_rows = 0 in schedule.field("pack") and pack and alone and row not in used_b
+    joined = tile[2] if len(tile) > 2 and pack_rows else 1
+    packed_element = core.element
+    if joined > 1:
+        packed_element = joined_element(core) or core.element
+        joined = joined if packed_element != core.element else 1
     width = tile[1]
     rows, columns = (block[0], block[1]) if len(block) == 3 else (0, 0)
     if rows_around:
@@ -107,9 +118,26 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     if not columns and (pack or parallel == n):
         columns = width
     return Plan(
-        space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, rows, columns, parallel, dots, k_block,
-        k_around,
+        space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, joined, packed_element, rows, columns,
+        parallel, dots, k_block, k_around,
     )  # fmt: skip
+
+
+def joined_element(core: BoundOp) -> Attribute | None:
+    """What instructions that add up products of neighbours read: 16-bit integers for i8 and i16, bf16; None for other products."""
+    assert core.combination is not None
+    factors = cast("Any", core.combination.term.owner).operands
+    block = cast("Any", core.op).body.block
+    elements = {o.element for o in core.inputs}
+    extended = all(f.owner is not block and type(f.owner) in (arith.ExtSIOp, arith.ExtUIOp) for f in factors)
+    direct = all(f.owner is not block and f.owner.operands[0].owner is block for f in factors)
+    if core.element == i32 and extended and direct and elements <= {i8}:
+        return i16
+    signed = all(type(f.owner) is arith.ExtSIOp for f in factors)
+    if core.element == i32 and extended and direct and signed and elements <= {i8, i16}:
+        return i16
+    widened = direct and all(type(f.owner) is arith.ExtFOp for f in factors)
+    return bf16 if core.element == f32 and widened and elements == {bf16} else None
 
 
 def _ordered(core: BoundOp, a: int, k: tuple[int, ...]) -> tuple[int, ...]:

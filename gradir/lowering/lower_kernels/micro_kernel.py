@@ -8,16 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.builtin import IntegerType, VectorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.upstream import arith, math, vector
 from gradir.lowering.lower_kernels.binding import Kernel, compute
 from gradir.lowering.lower_kernels.bodies import KINDS, is_polynomial
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
 from gradir.lowering.lower_kernels.contraction_plan import Plan
-from gradir.lowering.lower_kernels.panels import RowBlock
+from gradir.lowering.lower_kernels.panels import Convert
+from gradir.lowering.lower_kernels.row_blocks import RowBlock
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, uses, write
 from gradir.lowering.schedules.machine import element_bytes
 
@@ -77,7 +78,10 @@ class MicroKernel:
             start = b.splat(core.init, whole.type(self.element))
         else:
             start = read(b, core.output, whole, whole=True)
-        total = self._sum(b, list(plan.k), whole, panel, packed, start)
+        if plan.joined > 1 and packed is not None:
+            total = self._joined(b, whole, panel, packed, start)
+        else:
+            total = self._sum(b, list(plan.k), whole, panel, packed, start)
         for part, value in self._parts(b, whole, panel, total):
             if self.partial is not None:
                 write(b, value, self.partial, part)
@@ -130,17 +134,53 @@ class MicroKernel:
             assert plan.row is not None
             k, source = plan.k[0], packed.operand
             there = there.moved(plan.row, b.sub(at.at[plan.row], packed.start)).moved(k, b.sub(at.at[k], packed.low))
-        column = self.factor(b, plan.a, source, there, column=True)
+        converted = packed is not None and source.element == self.element
+        column = read(b, source, there, column=True) if converted else self.factor(b, plan.a, source, there, column=True)
         here = at.with_axes(across)
         if panel.place is not None:
             here = here.moved(n, 0).with_axes(Axis(n, across.size))
             if plan.k:
                 k = plan.k[0]
                 here = here.moved(k, b.add(b.sub(at.at[k], panel.low), panel.place))
-        row = self.factor(b, plan.b, panel.operand, here)
+        row = read(b, panel.operand, here) if panel.place is not None else self.factor(b, plan.b, panel.operand, here)
         if rows and plan.row in used:
             return b(vector.OuterProductOp, [column, row, total], [total.type], {"kind": KINDS[arith.AddfOp]})
         return self.fma(b, column, row, total)
+
+    def _joined(self, b: LoopBuilder, whole: Tile, panel: Panel, packed: RowBlock, start: SSAValue) -> SSAValue:
+        """The k loop in steps of several products that one instruction adds up: a small matrix product of packed operands."""
+        plan = self.plan
+        assert plan.n is not None and plan.row is not None and panel.place is not None
+        k, n, row, joined, width = plan.k[0], plan.n, plan.row, plan.joined, whole.axes[-1].size
+        high = panel.high if panel.high is not None else self.space.extents[k]
+        steps = b.quotient(b.add(b.sub(high, panel.low), joined - 1), joined)
+        rows = whole.axes[:-1]
+        first = whole.moved(row, b.sub(whole.at[row], packed.start))
+        kinds = vector.contract_properties(len(rows))
+        element = panel.operand.element
+        place = panel.place
+
+        def step(c: LoopBuilder, i: SSAValue, a: list[SSAValue]) -> list[SSAValue]:
+            left = read(c, packed.operand, first.moved(k, c.mul(i, joined)).with_axes(*rows, Axis(k, joined)))
+            flat = read(c, panel.operand, whole.moved(n, 0).moved(k, c.add(i, place)).with_axes(Axis(n, joined * width)))
+            right = c(vector.ShapeCastOp, [flat], [vector_type(element, width, joined)])
+            return [c(vector.ContractionOp, [left, right, a[0]], [a[0].type], kinds)]
+
+        return b.loop(0, steps, 1, [start], step)[0]
+
+    def convert(self, position: int) -> Convert:
+        """What becomes of an operand's elements when they are packed: the accumulator's element, or what is joined."""
+        plan, block = self.plan, cast("Any", self.core.op).body.block
+        wanted = self.factors[position]
+
+        def convert(b: LoopBuilder, value: SSAValue, tile: Tile) -> SSAValue:
+            if plan.packed_element == self.element:
+                return _converted(b, wanted, block, value, tile)
+            if wanted.owner is block or _element_of(value) == plan.packed_element:
+                return value
+            return b(type(cast("Operation", wanted.owner)), [value], [tile.type(plan.packed_element)])
+
+        return convert
 
     def factor(self, b: LoopBuilder, position: int, operand: Operand, tile: Tile, *, column: bool = False) -> SSAValue:
         """One factor of the product at `tile`: the operand, converted as the body says."""
@@ -188,6 +228,10 @@ class MicroKernel:
             if op.stored:
                 b.loc = op.op.location
                 write(b, known[op.key], op.output, tile)
+
+
+def _element_of(value: SSAValue) -> Attribute:
+    return value.type.element_type if isinstance(value.type, VectorType) else value.type
 
 
 def _source(value: SSAValue, block: Any) -> int:

@@ -4,7 +4,8 @@ Columns: `memref<(panels * k0) x k... x width>`. What the micro-kernel loads in 
 panel p of a group starts at row p * k0, columns past the operand's end are zero. Several panels are copied in one sweep along k, so that
 rows are read in long runs: a row of one panel is one line of a page that nothing else of the panel touches.
 
-Rows: `memref<rows x k>`, where the row operand lies with its rows side by side (a transposed operand): the micro-kernel then reads along k.
+Elements are converted on the way, so that the micro-kernel need not. With `joined` = 2, two steps of k lie side by side for each column,
+`memref<(panels * ceil(k / 2)) x (2 * width)>`: what instructions that multiply and add pairs read; an odd last step is joined with zeros.
 
 Where neighbours of the source are not neighbours of the copy, squares of a register's lanes are transposed in registers.
 """
@@ -13,18 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import vector
 from gradir.lowering.lower_kernels.binding import Space
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, number, vector_type
+from gradir.lowering.lower_kernels.row_blocks import transposed
 from gradir.lowering.lower_kernels.strips import each
 from gradir.lowering.lower_kernels.tiles import Axis, Operand, Tile, read, stride_along, write
+from gradir.lowering.schedules.machine import element_bytes
 
+Convert: TypeAlias = Callable[[LoopBuilder, SSAValue, Tile], SSAValue]
+"""What becomes of a value (of a tile) of the operand before it is stored."""
 TOGETHER = 4
 """Panels that one sweep along k fills."""
 
@@ -43,7 +48,9 @@ class Columns:
     low: Index
     high: Index
     depth: Index
-    """Steps of the outermost k loop that a panel has room for."""
+    """Rows of the store that a panel has: steps of the outermost k loop, or pairs of them."""
+    joined: int
+    convert: Convert
 
     @property
     def contiguous(self) -> bool:
@@ -67,7 +74,12 @@ class Columns:
 
     def inside(self, b: LoopBuilder, at: Tile, place: Index, column: Index) -> Tile:
         """Where in the store the point `at` of the operand goes."""
-        return at.moved(self.n, column).moved(self.k[0], b.add(b.sub(at.at[self.k[0]], self.low), place))
+        step = b.quotient(b.sub(at.at[self.k[0]], self.low), self.joined)
+        return at.moved(self.n, column).moved(self.k[0], b.add(step, place))
+
+    def value(self, b: LoopBuilder, at: Tile, *, whole: bool = False) -> SSAValue:
+        """The operand at a tile, converted."""
+        return self.convert(b, read(b, self.operand, at, whole=whole), at)
 
     def extent(self, dim: int) -> tuple[Index, Index]:
         """Bounds of a k loop."""
@@ -75,9 +87,11 @@ class Columns:
 
 
 def pack_columns(b: LoopBuilder, columns: Columns, memory: SSAValue, tile: Tile, end: Index, together: int | None) -> None:
-    """Copy whole panels, from the start of `columns` to `end`; `together` 0: there are few, `TOGETHER`: a multiple of it, None: unknown."""
+    """Copy whole panels, from the start of `columns` to `end`. `together` 0: there are few, `TOGETHER`: a multiple of it, None: unknown."""
     store, width = columns.store(memory), columns.width
-    if columns.contiguous:
+    if columns.joined > 1:
+        each(b, columns.start, end, width, lambda c, j: _join_panel(c, columns, store, tile.moved(columns.n, j), width, width))
+    elif columns.contiguous:
         several: Index = columns.start
         if together is None:
             several = b.add(columns.start, b.round_down(b.sub(end, columns.start), TOGETHER * width))
@@ -98,13 +112,15 @@ def pack_columns(b: LoopBuilder, columns: Columns, memory: SSAValue, tile: Tile,
 def pack_edge(b: LoopBuilder, columns: Columns, memory: SSAValue, tile: Tile, width: int, count: int | None) -> None:
     """Copy one panel of `count` columns (None: known when it runs), zeros up to `width`."""
     store, n = columns.store(memory), columns.n
+    if columns.joined > 1:
+        _join_panel(b, columns, store, tile, width, count)
+        return
     place, first = columns.place(b, tile.at[n]), tile.at[n]
     across = Axis(n, width, count != width)
 
     def row(c: LoopBuilder, at: Tile) -> None:
-        if columns.contiguous:
-            value = read(c, columns.operand, at.with_axes(across), whole=True)
-            write(c, value, store, columns.inside(c, at, place, 0).with_axes(Axis(n, width)))
+        if columns.contiguous and not (across.masked and element_bytes(columns.operand.element) < 4):
+            write(c, columns.value(c, at.with_axes(across), whole=True), store, columns.inside(c, at, place, 0).with_axes(Axis(n, width)))
             return
         if across.masked:
             zero = c.splat(c.constant(number(0, store.element)), vector_type(store.element, width))
@@ -113,8 +129,7 @@ def pack_edge(b: LoopBuilder, columns: Columns, memory: SSAValue, tile: Tile, wi
         each(c, 0, existing, 1, lambda e, i: one(e, at, i))
 
     def one(c: LoopBuilder, at: Tile, column: SSAValue) -> None:
-        value = read(c, columns.operand, at.moved(n, c.add(first, column)))
-        write(c, value, store, columns.inside(c, at, place, column))
+        write(c, columns.value(c, at.moved(n, c.add(first, column))), store, columns.inside(c, at, place, column))
 
     _over_k(b, columns, columns.k, tile, row)
 
@@ -135,9 +150,8 @@ def _copy_rows(b: LoopBuilder, columns: Columns, store: Operand, tile: Tile, pan
     places = [b.add(begin, b.mul(p, columns.depth)) for p in range(panels)]
 
     def row(c: LoopBuilder, at: Tile) -> None:
-        reads = [
-            read(c, columns.operand, at.moved(n, c.add(first, p * width)).with_axes(Axis(n, width)), whole=True) for p in range(panels)
-        ]
+        tiles = [at.moved(n, c.add(first, p * width)).with_axes(Axis(n, width)) for p in range(panels)]
+        reads = [columns.value(c, part, whole=True) for part in tiles]
         for place, value in zip(places, reads):
             write(c, value, store, columns.inside(c, at, place, 0).with_axes(Axis(n, width)))
 
@@ -153,7 +167,7 @@ def _transpose_panel(b: LoopBuilder, columns: Columns, store: Operand, tile: Til
     def square(c: LoopBuilder, at: Tile, column: int) -> None:
         source = at.moved(n, c.add(first, column)).with_axes(Axis(n, lanes), Axis(k, lanes))
         target = columns.inside(c, at, place, column).with_axes(Axis(k, lanes), Axis(n, lanes))
-        write(c, transposed(c, read(c, columns.operand, source)), store, target)
+        write(c, columns.convert(c, transposed(c, read(c, columns.operand, source)), target), store, target)
 
     def squares(c: LoopBuilder, i: SSAValue) -> None:
         for column in range(0, columns.width, lanes):
@@ -162,60 +176,45 @@ def _transpose_panel(b: LoopBuilder, columns: Columns, store: Operand, tile: Til
     def rest(c: LoopBuilder, i: SSAValue) -> None:
         at = tile.moved(k, i)
         for column in range(columns.width):
-            value = read(c, columns.operand, at.moved(n, c.add(first, column)))
-            write(c, value, store, columns.inside(c, at, place, column))
+            write(c, columns.value(c, at.moved(n, c.add(first, column))), store, columns.inside(c, at, place, column))
 
     each(b, columns.low, whole, lanes, squares)
     each(b, whole, columns.high, 1, rest)
 
 
-def transposed(b: LoopBuilder, square: SSAValue) -> SSAValue:
-    """A square of lanes with rows and columns exchanged."""
-    return b(vector.TransposeOp, [square], [square.type], {"permutation": i64_array((1, 0))})
+def _join_panel(b: LoopBuilder, columns: Columns, store: Operand, tile: Tile, width: int, count: int | None) -> None:
+    """One panel in which two steps of k lie side by side for each column."""
+    n, k = columns.n, columns.k[0]
+    place, first = columns.place(b, tile.at[n]), tile.at[n]
+    across = Axis(n, width, count != width)
+    existing: Index = width
+    if across.masked:
+        existing = count if count is not None else b.minimum(width, b.sub(columns.space.extents[n], first))
+    even = b.add(columns.low, b.round_down(b.sub(columns.high, columns.low), 2))
 
+    def rows(c: LoopBuilder, at: Tile, steps: int) -> None:
+        values = [columns.value(c, at.moved(k, c.add(at.at[k], s)).with_axes(across), whole=True) for s in range(steps)]
+        if steps == 1:
+            values.append(c.splat(c.constant(number(0, store.element)), values[0].type))
+        joined = c(vector.InterleaveOp, values, [vector_type(store.element, 2 * width)])
+        write(c, joined, store, columns.inside(c, at, place, 0).with_axes(Axis(n, 2 * width)))
 
-@dataclass(frozen=True)
-class RowBlock:
-    """Rows of the row operand that were copied, from `start` on; k from `low` on."""
+    def pairs(c: LoopBuilder, at: Tile, steps: int) -> None:
+        if steps == 1 or across.masked:
+            zero = c.splat(c.constant(number(0, store.element)), vector_type(store.element, 2 * width))
+            write(c, zero, store, columns.inside(c, at, place, 0).with_axes(Axis(n, 2 * width)))
+        each(c, 0, existing, 1, lambda e, column: pair(e, at, steps, column))
 
-    operand: Operand
-    start: Index
-    low: Index
+    def pair(c: LoopBuilder, at: Tile, steps: int, column: SSAValue) -> None:
+        here, there = at.moved(n, c.add(first, column)), columns.inside(c, at, place, c.mul(column, 2))
+        if steps == 2 and stride_along(columns.operand, k) == 1:
+            write(c, columns.value(c, here.with_axes(Axis(k, 2))), store, there.with_axes(Axis(n, 2)))
+            return
+        for s in range(steps):
+            value = columns.value(c, here.moved(k, c.add(here.at[k], s)))
+            write(c, value, store, there.moved(n, c.add(there.at[n], s)))
 
-
-def pack_rows(
-    b: LoopBuilder,
-    memory: SSAValue,
-    operand: Operand,
-    tile: Tile,
-    row: int,
-    k: int,
-    lanes: int,
-    rows: tuple[Index, Index],
-    steps: tuple[Index, Index],
-) -> RowBlock:
-    """Copy rows `rows[0]` to `rows[1]` of an operand that lies with its rows side by side, for `steps` of k, so that k does."""
-    (first, last), (low, high) = rows, steps
-    store = Operand(memory, AffineMap(len(tile.at), 0, (AffineDimExpr(row), AffineDimExpr(k))))
-    whole_rows = b.add(first, b.round_down(b.sub(last, first), lanes))
-    whole_steps = b.add(low, b.round_down(b.sub(high, low), lanes))
-
-    def inside(c: LoopBuilder, at: Tile) -> Tile:
-        return at.moved(row, c.sub(at.at[row], first)).moved(k, c.sub(at.at[k], low))
-
-    def square(c: LoopBuilder, i: SSAValue, step: SSAValue) -> None:
-        at = tile.moved(row, i).moved(k, step)
-        value = read(c, operand, at.with_axes(Axis(k, lanes), Axis(row, lanes)))
-        write(c, transposed(c, value), store, inside(c, at).with_axes(Axis(row, lanes), Axis(k, lanes)))
-
-    def one(c: LoopBuilder, i: SSAValue, step: SSAValue) -> None:
-        at = tile.moved(row, i).moved(k, step)
-        write(c, read(c, operand, at), store, inside(c, at))
-
-    def steps_of(c: LoopBuilder, step: SSAValue) -> None:
-        each(c, first, whole_rows, lanes, lambda e, i: square(e, i, step))
-
-    each(b, low, whole_steps, lanes, steps_of)
-    each(b, whole_steps, high, 1, lambda c, step: each(c, first, whole_rows, 1, lambda e, i: one(e, i, step)))
-    each(b, low, high, 1, lambda c, step: each(c, whole_rows, last, 1, lambda e, i: one(e, i, step)))
-    return RowBlock(store, first, low)
+    masks = across.masked and element_bytes(columns.operand.element) < 4
+    body = rows if columns.contiguous and not masks else pairs
+    each(b, columns.low, even, 2, lambda c, i: body(c, tile.moved(k, i), 2))
+    each(b, even, columns.high, 1, lambda c, i: body(c, tile.moved(k, i), 1))

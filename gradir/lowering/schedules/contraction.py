@@ -12,8 +12,10 @@ from math import prod
 from gradir.dialects.kernel import ContractionAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.convolution import positions_in_block, sums_positions
-from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
+from gradir.lowering.schedules.machine import Machine, bytes_of, element_of, extent_or
 
+JOINS = (("i16", {"i8", "i16"}, "i32"), ("bf16", {"bf16"}, "f32"))
+"""What an instruction that adds up products of neighbours reads, the operands that it serves, and the sums."""
 UNKNOWN = 128
 """What a size that only the run knows is taken for."""
 PARALLEL_WORK = 8_000_000
@@ -97,6 +99,15 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     scattered = row_bytes % CONFLICT_BYTES == 0 or row_bytes >= PAGE_BYTES or depth * row_bytes > machine.l1 // 2
     wide = columns > tile[1] and scattered
     pack = [1] if last in column_dims and (rows > SKINNY and wide if contiguous else rows >= SKINNY) else []
+    one_loop = len([d for d in rows_dims if extents[d] != 1]) == 1
+    simple = one_loop and len(roles.k) == 1 and last in column_dims
+    elements = {element_of(value) for value, _ in core.inputs}
+    narrow = elements - {element_of(core.output)}
+    if narrow and simple and rows > SKINNY and columns >= TURNED // 2 and depth >= 4:
+        # both operands are converted once, not for every tile that reads them
+        pack = [0, 1]
+        joins = next((e for e, given, sums in JOINS if elements <= given and element_of(core.output) == sums), "")
+        tile = (*tile, 2) if joins in machine.joins else tile
     work = prod(extents)
     parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
     alone = not parallel and prod(extents[d] for d in roles.batch) == 1
@@ -107,7 +118,6 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
         steps = positions_in_block(machine, depth, rows, rest, size)
     else:
         steps = _k_block(machine, tile[0], depth, rows, rest, size, bool(pack))
-    one_loop = len([d for d in rows_dims if extents[d] != 1]) == 1
     in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
     in_columns = 0
     if (pack and one_loop) or last in parallel:
@@ -115,7 +125,7 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     if parallel and parallel[0] in rows_dims:
         in_rows = min(in_rows or MOST_BLOCK, -(-extents[parallel[0]] // (2 * machine.threads)))
     turned = one_loop and len(roles.k) == 1 and _is_last_dim(core.dims, core.inputs[0 if column_dims is roles.n else 1], rows_dims[0])
-    if turned and pack and columns >= TURNED and depth >= 8:
+    if turned and pack == [1] and columns >= TURNED and depth >= 8:
         pack = [0, *pack]
     block = [in_rows, in_columns, steps]
     return ContractionAttr.of(tile=tile, block=block if any(block) else [], pack=pack, parallel=parallel)
@@ -129,7 +139,7 @@ def _rows_of_block(machine: Machine, height: int, depth: int, size: int) -> int:
 
 def _columns_of_group(machine: Machine, columns: int, width: int, most: int, shared: bool) -> int:
     """Columns of a group of at most `most` panels: groups of equal size, as many for each thread where threads share them."""
-    panels = -(-columns // width)
+    panels = max(1, -(-columns // width))
     groups = -(-panels // most)
     if shared:
         groups = -(-groups // machine.threads) * machine.threads

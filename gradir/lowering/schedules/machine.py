@@ -21,6 +21,8 @@ class Machine:
     l1: int = 32 << 10
     l2: int = 512 << 10
     l3: int = 0
+    joins: frozenset[str] = frozenset()
+    """Elements of which one instruction multiplies and adds neighbours: `i16` (into i32), `bf16` (into f32)."""
 
     def lanes_of(self, element_bytes: int) -> int:
         """Lanes of elements of that size in one register."""
@@ -32,7 +34,10 @@ def machine_of(module: ModuleOp) -> Machine:
     target = module.attributes.get(TARGET_ATTRIBUTE)
     if not isinstance(target, CpuTargetAttr):
         return Machine()
-    return Machine(target.vector, target.registers, target.threads, target.l1, target.l2, target.l3)
+    x86 = not target.triple.startswith(("aarch64", "arm64"))
+    joins = {"i16"} if x86 else set[str]()
+    joins |= {"bf16"} if target.has("avx512bf16") else set[str]()
+    return Machine(target.vector, target.registers, target.threads, target.l1, target.l2, target.l3, frozenset(joins))
 
 
 def element_bytes(element: Attribute) -> int:
@@ -45,6 +50,11 @@ def element_bytes(element: Attribute) -> int:
 def bytes_of(value: SSAValue) -> int:
     """Bytes of one element of a tensor or memref."""
     return element_bytes(cast("TensorType[Any] | MemRefType[Any]", value.type).element_type)
+
+
+def element_of(value: SSAValue) -> str:
+    """The element type of a tensor or memref, `f32`."""
+    return str(cast("TensorType[Any] | MemRefType[Any]", value.type).element_type)
 
 
 def extent_or(extent: int | str | None, otherwise: int) -> int:

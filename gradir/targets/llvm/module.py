@@ -18,7 +18,7 @@ from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.checks import CHECK
 from gradir.ir.passes import error_at, location_text
 from gradir.ir.structure import is_public
-from gradir.targets.llvm import arithmetic, control, conversions, memory, parallel, reductions, transfers, vectors
+from gradir.targets.llvm import arithmetic, control, conversions, joined_products, memory, parallel, reductions, transfers, vectors
 from gradir.targets.llvm.constants import global_text
 from gradir.targets.llvm.emitter import FunctionEmitter, Handler
 from gradir.targets.llvm.types import BufferType, ValueType, buffer_type, symbol, value_type
@@ -33,6 +33,7 @@ HANDLERS: dict[str, Handler] = {
     **parallel.HANDLERS,
     **vectors.HANDLERS,
     **reductions.HANDLERS,
+    **joined_products.HANDLERS,
     **transfers.HANDLERS,
 }
 

@@ -175,6 +175,8 @@ def insert_strided_slice(e: FunctionEmitter, op: Any) -> None:
 
 def shape_cast(e: FunctionEmitter, op: Operation) -> None:
     """Same elements in row-major order: rows stay, split or join where the innermost sizes divide each other."""
+    if all(u.operation.name == "vector.contract" and u.index == 1 for u in op.results[0].uses):
+        return  # contractions read the operand of the cast
     s, t = e.type_of(op.operands[0]), e.type_of(op.results[0])
     held = e.values[op.operands[0]]
     if isinstance(held, Column) and t.lanes == 1:
