@@ -1,9 +1,5 @@
-<<<<<<< ours
-"""What LLVM's processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c, SSE 4.1.
-=======
-"""What LLVM's x86-64 processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c,
-SSE 4.1, products of narrow types.
->>>>>>> theirs
+"""What LLVM's processor names stand for, as far as code generation here asks: vector width, registers, fma, f16c, SSE 4.1,
+products of narrow types.
 
 The names are those of `llc -march=x86-64 -mcpu=help` (LLVM 22) that are 64-bit processors, and the commoner ones of `-march=aarch64`.
 """
@@ -51,7 +47,7 @@ _NAMES: dict[Isa, str] = {
     AVX512_F: "knl",
     AVX512: "x86-64-v4 skylake-avx512 skx cannonlake novalake",
     AVX512_VNNI: "cascadelake icelake-client icelake_client icelake-server icelake_server rocketlake tigerlake",
-    AVX512_BF16: ("cooperlake sapphirerapids emeraldrapids graniterapids graniterapids-d graniterapids_d diamondrapids znver4 znver5"),
+    AVX512_BF16: "cooperlake sapphirerapids emeraldrapids graniterapids graniterapids-d graniterapids_d diamondrapids znver4 znver5",
 }
 X86_CPUS: dict[str, Isa] = {name: isa for isa, names in _NAMES.items() for name in names.split()}
 
