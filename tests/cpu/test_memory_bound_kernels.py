@@ -67,3 +67,26 @@ def test_powers_of_what_the_maximum_was_taken_from(threads: int) -> None:
     np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
     np.testing.assert_allclose(found, expected, rtol=2.4e-7, atol=1.5e-45)
     assert np.any((found > 0) & (found < 1e-38))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bfloat16", "bool"])
+def test_transposes_at_odd_sizes(dtype: str) -> None:
+    kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    cases = [
+        ((9, 33), (1, 0)),
+        ((300, 17), (1, 0)),
+        ((5, 20, 7), (0, 2, 1)),
+        ((3, 20, 30), (2, 1, 0)),
+        ((20, 30, 5), (1, 0, 2)),
+        ((0, 5), (1, 0)),
+    ]
+    for shape, order in cases:
+        x = (RNG.standard_normal(shape) * 50).astype(kind)
+        one, two = (run(lambda x, order=order: gd.transpose(x, order), x, threads)[0] for threads in (1, 2))
+        np.testing.assert_array_equal(one, x.transpose(order))
+        np.testing.assert_array_equal(two, x.transpose(order))
+
+
+def test_a_matrix_and_its_transpose_in_one_kernel() -> None:
+    x = RNG.standard_normal((37, 37)).astype(np.float32)
+    np.testing.assert_array_equal(run(lambda x: x + gd.transpose(x, (1, 0)) * 2.0, x, 2)[0], x + x.T * np.float32(2))

@@ -16,6 +16,7 @@ from gradir.lowering.lower_kernels.collapse import collapse
 from gradir.lowering.lower_kernels.streams import Streams
 from gradir.lowering.lower_kernels.strips import each_block, nest, strips
 from gradir.lowering.lower_kernels.tiles import Tile, stride_along
+from gradir.lowering.lower_kernels.turned import find_turn, lower_turned
 from gradir.lowering.schedules.elementwise import schedule_elementwise
 from gradir.lowering.schedules.machine import Machine
 
@@ -34,6 +35,10 @@ def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
         _point(kernel, space, streams, 1, kernel.b, space.origin)
         return
     dim = max((d for d in range(rank) if space.extents[d] != 1), default=rank - 1)
+    turn = find_turn(space, dim, machine)
+    if turn is not None:
+        lower_turned(kernel, space, turn)
+        return
     tile = kernel.schedule.field("tile") or schedule_elementwise(group, machine).field("tile")
     lanes = tile[-1] if runs_on_vectors(space, dim) else 1
     pieces = _size(space) * 3 <= MOST_PIECE_OPS
