@@ -36,7 +36,8 @@ def convolve(
     padding: tuple[int, ...],
     lhs_dilation: tuple[int, ...],
     rhs_dilation: tuple[int, ...],
-    groups: int,
+    groups: int = 1,
+    batch_groups: int = 1,
     elem: Any,
 ) -> SSAValue:
     """A convolution with its result shape worked out."""
@@ -49,10 +50,10 @@ def convolve(
     return t.emit(
         nd.ConvGeneralOp,
         [lhs, rhs],
-        tensor(elem, (left[0], *spatial, right[-1])),
+        tensor(elem, (size_algebra.floordiv(left[0], batch_groups), *spatial, right[-1])),
         **{k: i64_array(v) for k, v in arrays.items()},
         feature_groups=IntegerAttr(groups, i64),
-        batch_groups=IntegerAttr(1, i64),
+        batch_groups=IntegerAttr(batch_groups, i64),
     )
 
 
@@ -65,14 +66,14 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
     strides, padding, ld, rd = op.numbers("strides"), op.numbers("padding"), op.numbers("lhs_dilation"), op.numbers("rhs_dilation")
     groups, batch_groups = op.number("feature_groups"), op.number("batch_groups")
     rank = len(strides)
-    rhs_shape, out_shape = known_sizes(op, op.rhs), shape_of(op.result)
+    rhs_shape = known_sizes(op, op.rhs)
     space, out_space = _spatial(op, op.lhs), _spatial(op, op.result)
     lhs, wide = op.lhs, element_of(ct)  # where y is wider than x and w, the products are taken in its type and rounded once
     if batch_groups > 1:
         known_sizes(op, op.lhs)
         lhs = batch_to_features(t, lhs, batch_groups)
         groups = batch_groups
-    n, per_in, features = out_shape[0], rhs_shape[-2], rhs_shape[-1]
+    per_in, features = rhs_shape[-2], rhs_shape[-1]
     per_out = features // groups
     window = rhs_shape[:rank]
     extent = [(w - 1) * d + 1 for w, d in zip(window, rd)]
@@ -91,17 +92,15 @@ def conv_general_vjp(t: TensorBuilder, op: nd.ConvGeneralOp, ct: SSAValue) -> Ru
         return t.convert(features_to_batch(t, out, batch_groups, known_sizes(op, op.lhs)) if batch_groups > 1 else out, element_of(op.lhs))
 
     def by_rhs() -> SSAValue:
-        # x[n, .., (g c)] -> x[c, .., (g n)]; ct[n, .., o] -> kernel [.., n, o]; result [c, window, o]
-        x = t.reshape(t.convert(lhs, wide), (n, *space, groups, per_in))
-        x = t.transpose(x, (rank + 2, *range(1, rank + 1), rank + 1, 0))
-        x = t.reshape(x, (per_in, *space, size_algebra.times(n, groups)))
+        # x[n, .., (g c)] -> x[(g c), .., n]; ct[n, .., (g o)] -> kernel [.., n, (g o)]; result [c, window, (g o)]
+        x = t.transpose(t.convert(lhs, wide), (rank + 1, *range(1, rank + 1), 0))
         kernel = t.transpose(ct, (*range(1, rank + 1), 0, rank + 1))
         pads: list[int] = []
         for k in range(rank):
             low = padding[2 * k]
             have = (space[k] - 1) * ld[k] + 1 if space[k] else 0
             pads += [low, (window[k] - 1) * rd[k] + out_extent[k] - low - have]
-        out = convolve(t, x, kernel, strides=rd, padding=tuple(pads), lhs_dilation=ld, rhs_dilation=strides, groups=groups, elem=wide)
+        out = convolve(t, x, kernel, strides=rd, padding=tuple(pads), lhs_dilation=ld, rhs_dilation=strides, batch_groups=groups, elem=wide)
         return t.convert(t.transpose(out, (*range(1, rank + 1), 0, rank + 1)), element_of(op.rhs))
 
     return (by_lhs, by_rhs)

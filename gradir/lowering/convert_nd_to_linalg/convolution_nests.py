@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from gradir.dialects.types import Shape
 from gradir.lowering.convert_nd_to_linalg.contraction import multiply_add
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
-from gradir.lowering.convert_nd_to_linalg.layouts import Layout, plain
+from gradir.lowering.convert_nd_to_linalg.layouts import Layout
 from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
 from gradir.lowering.convert_nd_to_linalg.views import Linear, View, constant, dim
 
@@ -43,7 +43,7 @@ def sum_of_windows(
     """The nest of a convolution over an input that needs no padding.
 
     Loops: the result's dimensions in memory order (o split into group and rest where there are groups), then k and c in the order in
-    which the input lies in memory. `layout` is obeyed where there are no groups.
+    which the input lies in memory.
     """
     spatial = len(shape) - 2
     features, batches = geometry.features, geometry.batches
@@ -54,10 +54,12 @@ def sum_of_windows(
         group, memory_shape = constant(0), shape
         outputs = result_forms[-1]
     else:
-        # result channel o = (g, o'): memory keeps the two apart, the nest's loops are n, s.., g, o', k.., c
+        # result channel o = (g, o'): memory keeps the two apart, o' next to g
         per_group = cast("int", shape[-1]) // groups
+        if per_group != 1:
+            last = len(shape) - 1
+            layout = Layout(tuple(e for d in layout.order for e in ((d, d + 1) if d == last else (d,))))
         memory_shape = (*shape[:-1], groups, per_group) if per_group != 1 else shape
-        layout = plain(len(memory_shape))
         result_forms = list(layout.loops())
         group = result_forms[len(shape) - 1]
         outputs = result_forms[-1] if per_group != 1 else constant(0)

@@ -102,7 +102,7 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     if pack:
         k = _ordered(core, a, k)
     block = schedule.field("block")
-    k_around, k, k_block = ((), k, 0) if dots or parallel is not None else _k_blocks(space, k, block)
+    k_around, k, k_block = ((), k, 0) if dots else _k_blocks(space, k, block)
     alone = row is not None and len(k) == 1 and not rows_around
     pack_rows = 0 in schedule.field("pack") and pack and alone and row not in used_b
     joined = tile[2] if len(tile) > 2 and pack_rows else 1

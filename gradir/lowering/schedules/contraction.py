@@ -11,15 +11,20 @@ from math import prod
 
 from gradir.dialects.kernel import ContractionAttr
 from gradir.lowering.groups import Group
+<<<<<<< ours
 from gradir.lowering.schedules.convolution import positions_in_block, sums_positions
 from gradir.lowering.schedules.machine import Machine, bytes_of, element_of, extent_or
+=======
+from gradir.lowering.schedules.convolution import positions_in_block, shared_columns, sums_positions
+from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
+>>>>>>> theirs
 
 JOINS = (("i16", {"i8", "i16"}, "i32"), ("bf16", {"bf16"}, "f32"))
 """What an instruction that adds up products of neighbours reads, the operands that it serves, and the sums."""
 UNKNOWN = 128
 """What a size that only the run knows is taken for."""
-PARALLEL_WORK = 8_000_000
-"""Multiply-adds from which on a second thread pays."""
+PARALLEL_WORK = 2_000_000
+"""Multiply-adds from which on a second thread pays: 40 us of one thread, 23 of two that are awake; waking one takes about as long."""
 PANELS = 16
 """Panels of columns that are packed together."""
 MOST_BLOCK = 96
@@ -112,10 +117,12 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
     alone = not parallel and prod(extents[d] for d in roles.batch) == 1
     rest = prod(extents[d] for d in column_dims)
-    if not alone:
+    if sums_positions(core, extents):
+        if not roles.batch:
+            parallel = shared_columns(machine, last, columns, tile[1]) if work >= PARALLEL_WORK else []
+        steps = positions_in_block(machine, depth, rows, rest, prod(extents[d] for d in roles.batch) * size)
+    elif not alone:
         steps = 0
-    elif sums_positions(core, extents):
-        steps = positions_in_block(machine, depth, rows, rest, size)
     else:
         steps = _k_block(machine, tile[0], depth, rows, rest, size, bool(pack))
     in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0

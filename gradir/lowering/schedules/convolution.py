@@ -33,3 +33,8 @@ def positions_in_block(machine: Machine, depth: int, rows: int, columns: int, si
     if depth * (rows + columns) * size <= machine.l2 // 2:
         return 0
     return POSITIONS if depth >= 4 * POSITIONS else 0
+
+
+def shared_columns(machine: Machine, last: int | None, columns: int, width: int) -> list[int]:
+    """Threads share the channels of the results, not positions: every sum has one order. None where there are too few channels."""
+    return [last] if machine.threads > 1 and last is not None and columns >= machine.threads * width else []
