@@ -11,13 +11,8 @@ from math import prod
 
 from gradir.dialects.kernel import ContractionAttr
 from gradir.lowering.groups import Group
-<<<<<<< ours
-from gradir.lowering.schedules.convolution import positions_in_block, sums_positions
-from gradir.lowering.schedules.machine import Machine, bytes_of, element_of, extent_or
-=======
 from gradir.lowering.schedules.convolution import positions_in_block, shared_columns, sums_positions
-from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
->>>>>>> theirs
+from gradir.lowering.schedules.machine import Machine, bytes_of, element_of, extent_or
 
 JOINS = (("i16", {"i8", "i16"}, "i32"), ("bf16", {"bf16"}, "f32"))
 """What an instruction that adds up products of neighbours reads, the operands that it serves, and the sums."""
