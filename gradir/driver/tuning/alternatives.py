@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, TensorType
@@ -18,7 +19,7 @@ from gradir.driver.explain.sample_inputs import sample_inputs
 from gradir.driver.tuning.apply import put, tuning_key
 from gradir.driver.tuning.records import Choice, Record
 from gradir.ir.builder import Builder, new_function
-from gradir.lowering.groups import group_of_kernel
+from gradir.lowering.groups import GroupOp, group_of_kernel
 from gradir.lowering.library_contraction import NAME as BLAS, library_form
 from gradir.lowering.schedules import HEURISTICS
 from gradir.lowering.schedules.candidates import candidates
@@ -40,6 +41,8 @@ class Subject:
     default: Choice
     others: tuple[Choice, ...]
     inputs: tuple[Any, ...]
+    points: int = 0
+    """Of all loop nests together; 0: nobody knows."""
 
     def compiled(self, choice: Choice) -> Module:
         """The program with that choice. Raises `GradirError` where the choice cannot be compiled."""
@@ -75,7 +78,13 @@ def subject_of(module: ModuleOp, kernel: func.FuncOp, sizes: dict[str, int]) -> 
     (function,) = found.compiled(default)
     if any(isinstance(dim, str) and dim not in sizes for t in function.spec.inputs for dim in t.shape) and not sizes:
         return "it has sizes that only a call knows, and the program was given no arguments"
-    return Subject(found.key, found.name, program, target, default, tuple(others), tuple(sample_inputs(function.spec, sizes)))
+    known = [prod(extents_of_run(op, sizes)) for op in group.ops]
+    return replace(found, inputs=tuple(sample_inputs(function.spec, sizes)), points=sum(known) if all(known) else 0)
+
+
+def extents_of_run(op: GroupOp, sizes: dict[str, int]) -> list[int]:
+    """The trips of a nest's loops in a run with these sizes; 0 where nobody knows."""
+    return [n if isinstance(n, int) else sizes.get(n or "", 0) for n in op.loops.extents]
 
 
 def _alone(module: ModuleOp, kernel: func.FuncOp) -> ModuleOp | str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from gradir.driver.tuning.alternatives import Subject
 from gradir.driver.tuning.records import Choice, Record
+from gradir.driver.tuning.semantics import differs_from_reference
 from gradir.driver.tuning.trials import Job, Measure, Outcome
 
 BATCH = 8
@@ -67,15 +68,18 @@ def search(subject: Subject, measure: Measure, *, seconds: float, sets: int = 1,
     reference, *outcomes = _measured(subject, finalists, measure, FINAL, sets)
     default = statistics.median(reference.seconds)
     record = replace(record, default_seconds=default, seconds=default)
-    winners: list[tuple[float, Choice, Outcome]] = []
+    winners: list[tuple[float, Choice]] = []
     for form, outcome in zip(finalists, outcomes):
         if outcome.refused:
             refused[str(form)] = outcome.refused
         elif significant(outcome.seconds, reference.seconds):
-            winners.append((_ratio(outcome, reference), form, outcome))
-    if winners:
-        ratio, form, _ = min(winners, key=lambda row: row[0])
-        record = replace(record, choice=form, seconds=default * ratio)
+            winners.append((_ratio(outcome, reference), form))
+    for ratio, form in sorted(winners, key=lambda row: row[0]):
+        wrong = differs_from_reference(subject, form)
+        if not wrong:
+            record = replace(record, choice=form, seconds=default * ratio)
+            break
+        refused[str(form)] = wrong
     return Found(replace(record, refused=len(refused)), refused)
 
 

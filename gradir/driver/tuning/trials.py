@@ -26,6 +26,8 @@ from gradir.runtime.module import Module
 
 SILENCE = 20.0
 """Seconds without a word after which a child hangs."""
+START = 60.0
+"""Seconds until the first word: a busy machine takes its time to start a process."""
 
 
 @dataclass(frozen=True)
@@ -114,15 +116,15 @@ class _Child:
         rest = b""
         with selectors.DefaultSelector() as selector:
             selector.register(stream, selectors.EVENT_READ)
-            heard = time.monotonic()
+            until = time.monotonic() + START
             while not self.finished:
-                if not selector.select(max(0.0, heard + self.silence - time.monotonic())):
+                if not selector.select(max(0.0, until - time.monotonic())):
                     return f"it hangs: no word for {self.silence:g} s"
                 data = stream.read()
                 if not data:
                     process.wait()
                     return ""
-                heard = time.monotonic()
+                until = time.monotonic() + self.silence
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
                     self._word(json.loads(line))

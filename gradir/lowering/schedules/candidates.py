@@ -15,6 +15,7 @@ from gradir.dialects.kernel import LoopsAttr, Schedule
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.contraction import UNKNOWN
 from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
+from gradir.lowering.schedules.streaming import results_of
 
 MOST = 64
 """Candidates of one kernel."""
@@ -129,6 +130,14 @@ def _loops(group: Group, machine: Machine, chosen: Values) -> Iterator[Values]:
         yield {"tile": [width]}
 
 
+def _chain(group: Group, machine: Machine, chosen: Values) -> Iterator[Values]:
+    """Rows of a block."""
+    rows = (*chosen["block"], 0)[0]
+    for changed in (2 * rows, rows // 2, 4 * rows, rows // 4):
+        if changed:
+            yield {"block": [changed, *chosen["block"][1:]]}
+
+
 def _parallels(group: Group, machine: Machine, extents: Sequence[int], chosen: Values) -> list[tuple[int, ...]]:
     """The chosen loop, none, and each other loop of the output with trips for all threads."""
     found: dict[tuple[int, ...], None] = {tuple(chosen.get("parallel", ())): None}
@@ -142,8 +151,7 @@ def _streams(group: Group, chosen: Values) -> list[tuple[int, ...]]:
     """Results written past the cache: as chosen, none, all (a kind without that field has one choice)."""
     if "stream" not in chosen:
         return [()]
-    every = tuple(range(sum(1 for op in group.ops if not any(op.output in [v for v, _ in o.inputs] for o in group.ops))))
-    return list(dict.fromkeys([tuple(chosen["stream"]), (), every]))
+    return list(dict.fromkeys([tuple(chosen["stream"]), (), tuple(results_of(group))]))
 
 
 def _widest(group: Group) -> int:
@@ -155,6 +163,7 @@ _VARIANTS: Mapping[str, Callable[[Group, Machine, Values], Iterator[Values]]] = 
     "elementwise": _elementwise,
     "rows": _rows,
     "loops": _loops,
+    "chain": _chain,
 }
 
 __all__ = ["MOST", "candidates"]

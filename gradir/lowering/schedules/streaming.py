@@ -29,7 +29,7 @@ def streamed_results(group: Group, machine: Machine) -> list[int]:
     if not machine.l3 or (group.kind == "elementwise" and any(takes_longer_than_memory(o.op) for o in group.ops)):
         return []
     inside = {o.output for o in group.ops}
-    results = _results(group)
+    results = results_of(group)
     outside = {v for o in group.ops for v, _ in o.inputs if v not in inside}
     traffic = sum(map(bytes_in_all, outside)) + sum(map(bytes_in_all, results.values()))
     if traffic < machine.l3 * LEAST_TRAFFIC:
@@ -47,7 +47,7 @@ def has_polynomials(op: linalg.GenericOp) -> bool:
     return any(o.name.startswith("math.") and o.name not in MATH_INSTRUCTIONS for o in op.body.block.ops)
 
 
-def _results(group: Group) -> dict[int, SSAValue]:
+def results_of(group: Group) -> dict[int, SSAValue]:
     """What the kernel returns, by position; in memref form, the arguments that it writes."""
     outputs = [o.output for o in group.ops]
     arguments = sorted((v for v in outputs if isinstance(v, BlockArgument)), key=lambda v: v.index)
