@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineDimExpr
 
 from gradir.dialects.upstream import arith
 from gradir.lowering.groups import Group
@@ -32,11 +32,12 @@ from gradir.lowering.lower_kernels.panels import TOGETHER, Columns, pack_columns
 from gradir.lowering.lower_kernels.row_blocks import RowBlock, RowSource, pack_rows
 from gradir.lowering.lower_kernels.strips import each, nest, strips
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, write
-from gradir.lowering.schedules.contraction import UNKNOWN, even_split
+from gradir.lowering.schedules.contraction import CONFLICT_BYTES, UNKNOWN, even_split
 from gradir.lowering.schedules.machine import Machine, element_bytes
 
 LARGE_WORK = 1 << 21
 """Multiply-adds from which on a second height of tile is worth its compile time."""
+LINE_BYTES = 64
 SQUARE = 8
 """Most lanes of a square that packing transposes in registers."""
 
@@ -58,11 +59,12 @@ def _in_blocks_of_k(kernel: Kernel, plan: Plan, machine: Machine) -> None:
     output = sorted({d for e in core.output.map.results for d in e.used_dims()})
     scratch: SSAValue | None = None
     partial = core.output
-    if not core.stored or core.in_place:
-        shape = cast("MemRefType[Any]", core.key.type).get_shape()
-        if DYNAMIC_INDEX in shape or any(not isinstance(space.extents[d], int) for d in output):
+    shape = [space.extents[e.position] if isinstance(e, AffineDimExpr) else 1 for e in core.output.map.results]
+    apart = _rows_apart(shape, core.element, machine)
+    if not core.stored or core.in_place or (core.init is not None and apart != shape):
+        if any(not isinstance(n, int) for n in shape):
             raise NotCovered("blocks of k into results of unknown sizes")
-        scratch = b.scratch(core.element, list(shape))
+        scratch = b.scratch(core.element, apart)
         partial = Operand(scratch, core.output.map)
     lanes = machine.lanes_of(element_bytes(core.element)) * 2
 
@@ -88,6 +90,15 @@ def _in_blocks_of_k(kernel: Kernel, plan: Plan, machine: Machine) -> None:
         everywhere(lambda c, at: generator.micro.finish(c, at, read(c, partial, at)))
     if scratch is not None:
         b.release(scratch)
+
+
+def _rows_apart(shape: list[Index], element: Attribute, machine: Machine) -> list[Index]:
+    """`shape` with longer rows, if rows of it fight for the same sets of the cache and all of it stays in L2."""
+    size = element_bytes(element)
+    known = [n for n in shape if isinstance(n, int)]
+    if len(known) < len(shape) or len(known) < 2 or prod(known) * size > machine.l2 // 2 or known[-1] * size % CONFLICT_BYTES:
+        return shape
+    return [*known[:-1], known[-1] + LINE_BYTES // size]
 
 
 def _end(b: LoopBuilder, i: SSAValue, step: int, first: Index, last: Index) -> Index:
