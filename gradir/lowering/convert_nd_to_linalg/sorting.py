@@ -1,4 +1,4 @@
-"""`nd.sort`: a template that merges sorted runs, bottom-up, row by row; n log n comparisons, stable.
+"""`nd.sort`: a template that merges sorted runs, bottom-up, row by row; n log n comparisons, stable. A few first elements are selected.
 
 Two buffers per operand: a pass merges runs from one into the other, and passes come in pairs, so that a row ends where it began. The
 sorted dimension comes last, so that a row is contiguous.
@@ -12,6 +12,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, SSAValue
 
+from gradir.dialects.nd.shape import SliceOp
 from gradir.dialects.nd.sorting import SortOp
 from gradir.dialects.types import element_of, is_unsigned, rank_of, shape_of
 from gradir.dialects.upstream import arith
@@ -45,8 +46,17 @@ def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
     operands = [lowering.materialized(lowering.view(value).over(back), moved) for value in op.inputs]
     elements = [element_of(value) for value in op.inputs]
     count = len(operands)
-    buffers = [lowering.nests.empty(element, moved) for element in (*elements, *elements)]
     before = _comparator(op) if op.comparator is not None else _order(op, elements[: op.number("keys")])
+    first = first_wanted(op)
+    if first is not None:
+        kept = [lowering.nests.empty(element, (*moved[:-1], first)) for element in elements]
+
+        def select(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return select_rows(loops, arguments[:count], arguments[count:], first, before)
+
+        results = lowering.templates.call_all(lowering.builder, "select", (first, *_key(op, elements)), operands, kept, select)
+        return [View(value, dims(*order), element) for value, element in zip(results, elements)]
+    buffers = [lowering.nests.empty(element, moved) for element in (*elements, *elements)]
 
     def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return sort_rows(loops, arguments[:count], arguments[count:], before)
@@ -59,6 +69,27 @@ def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
 def _key(op: SortOp, elements: Sequence[Attribute]) -> Any:
     """What sorts of equal operand types differ in."""
     return (op.number("keys"), op.is_descending, op.is_total, code_of(op.comparator), tuple(map(is_unsigned, elements)))
+
+
+MOST_SELECTED = 64
+"""So many elements are found by selection, whose cost grows with them; more by sorting."""
+
+
+def first_wanted(op: SortOp) -> int | None:
+    """How many elements of each row somebody reads, when all readers take the same few first ones (`nd.top_k`)."""
+    dim, found = op.number("dim"), set[int]()
+    for result in op.results:
+        for use in result.uses:
+            reader = use.operation
+            if not isinstance(reader, SliceOp):
+                return None
+            start, limit, strides = (reader.numbers(name) for name in ("start", "limit", "stride"))
+            if start[dim] != 0 or strides[dim] != 1 or limit[dim] <= 0:
+                return None
+            found.add(limit[dim])
+    n = shape_of(op.results[0])[dim]
+    k = found.pop() if len(found) == 1 else 0
+    return k if 0 < k <= MOST_SELECTED and isinstance(n, int) and 4 * k <= n else None
 
 
 def _comparator(op: SortOp) -> Before:
@@ -135,6 +166,56 @@ def sort_rows(loops: LoopBuilder, operands: Sequence[SSAValue], buffers: Sequenc
         return merged
 
     return loops.loops(rows, list(buffers), one_row, work=_visits(operands[0]))
+
+
+def select_rows(
+    loops: LoopBuilder, operands: Sequence[SSAValue], results: Sequence[SSAValue], first: int, before: Before
+) -> list[SSAValue]:
+    """The `first` elements of each sorted row: the best so far are kept in order, most elements only compare with the last of them.
+
+    An element goes before what it must come before and behind its equals, so that the order is that of a stable sort.
+    """
+    *rows, n = loops.sizes(operands[0])
+    count = len(operands)
+
+    def one_row(row: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+        def put(inner: LoopBuilder, xs: Sequence[SSAValue], into: Sequence[SSAValue], filled: SSAValue) -> list[SSAValue]:
+            """Insert `xs` among the first `filled`; what comes out at the end."""
+            moved = Scalars(inner.builder).constant(0, i1)
+
+            def step(deeper: LoopBuilder, j: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
+                s = Scalars(deeper.builder)
+                kept, mine, going = state[:count], state[count:-1], state[-1]
+                place = [*at, *j]
+                there = [deeper.load(x, place) for x in kept]
+                takes = s.any(going, before(s, mine, there))
+                stored = [deeper.store(s.select(takes, x, y), z, place) for x, y, z in zip(mine, there, kept)]
+                return [*stored, *(s.select(takes, y, x) for x, y in zip(mine, there)), takes]
+
+            return inner.loops([filled], [*into, *xs, moved], step)[:-1]
+
+        def fill(inner: LoopBuilder, i: list[SSAValue], kept: list[SSAValue]) -> list[SSAValue]:
+            found = put(inner, [inner.load(x, [*at, *i]) for x in operands], kept, i[0])
+            return [inner.store(x, z, [*at, *i]) for x, z in zip(found[count:], found[:count])]
+
+        def visit(inner: LoopBuilder, i: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
+            s = Scalars(inner.builder)
+            kept, worst = state[:count], state[count:]
+            place = s.i(arith.AddiOp, i[0], inner.index(first))
+            xs = [inner.load(x, [*at, place]) for x in operands]
+
+            def insert(deeper: LoopBuilder) -> list[SSAValue]:
+                found = put(deeper, xs, kept, deeper.index(first))[:count]
+                return [*found, *(deeper.load(z, [*at, deeper.index(first - 1)]) for z in found)]
+
+            return inner.when_all(before(s, xs, worst), insert, [*kept, *worst])
+
+        filled = row.loops([row.index(first)], carried, fill)
+        worst = [row.load(z, [*at, row.index(first - 1)]) for z in filled]
+        rest = Scalars(row.builder).i(arith.SubiOp, n, row.index(first))
+        return row.loops([rest], [*filled, *worst], visit)[:count]
+
+    return loops.loops(rows, list(results), one_row, work=_visits(operands[0]))
 
 
 def _visits(operand: SSAValue) -> int:
