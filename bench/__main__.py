@@ -90,10 +90,8 @@ def markdown(results: res.Results) -> str:
         cells = " | ".join(cell_text(results, name, n) for n in names)
         out.append(f"| {name} | {cells} | {work_text(results, name)} | {ratio_text(results, name)} |")
     out += ["", "First call (trace, compile, run), caches off:", "", f"| workload | {' | '.join(names)} |", "|" + "---|" * (len(names) + 1)]
-    for name in rows:
-        row = results["workloads"][name]
-        first = [res.seconds_text(row["cells"].get(n, {}).get("first")) if not row.get("caches") else "" for n in names]
-        out.append(f"| {name} | {' | '.join(first)} |")
+    firsts = results.get("firsts", {})
+    out += [f"| {name} | {' | '.join(res.seconds_text(firsts[name].get(n)) for n in names)} |" for name in rows if name in firsts]
     return "\n".join(out) + "\n"
 
 
@@ -143,7 +141,8 @@ def main() -> None:
     found["burners"] = options.burners
     with burners(options.burners):
         for name in wanted:
-            found["workloads"][name] = field.measure(name, rounds=options.rounds, burst=options.burst, memory=options.memory)
+            row = field.measure(name, rounds=options.rounds, burst=options.burst, memory=options.memory)
+            found = res.merged(found, {**found, **row})
             cells = (f"{n}: {cell_text(found, name, n)}" for n in names)
             console.print(f"{name:22}", *cells, work_text(found, name), ratio_text(found, name), sep="  ", highlight=False)
             keep(options.json, found)

@@ -52,10 +52,11 @@ class Field:
             export(system, wanted)
 
     def measure(self, name: str, *, rounds: int = ROUNDS, burst: float = BURST, memory: bool = False) -> dict[str, Any]:
-        """One row: see `bench.results`."""
+        """One row, in the sections of `bench.results`."""
         w = WORKLOADS[name]
         cells: dict[str, dict[str, Any]] = {key: {"missing": "not installed"} for key in self.absent}
         samples: dict[str, tuple[list[float], list[float]]] = {}
+        plans: dict[str, dict[str, Any]] = {}
         load = os.getloadavg()[0]
         for system in self.peers:
             cells[system] = self._loaded(system, w)
@@ -74,9 +75,11 @@ class Field:
         for system, (wall, cpu) in samples.items():
             cells[system] |= {"wall": summary(wall), "cpu": summary(cpu)}
             if memory and w.training and (got := self.peers[system].ask("memory")).get("output"):
-                cells[system]["memory"] = got
+                plans[system] = got
             self.peers[system].ask("drop")
-        return {"when": time.strftime("%Y-%m-%d %H:%M"), "load": round(load, 2), "caches": self.caches, "cells": cells}
+        firsts = {system: cell.pop("first") for system, cell in cells.items() if "first" in cell}
+        row = {"when": time.strftime("%Y-%m-%d %H:%M"), "load": round(load, 2), "cells": cells}
+        return {"workloads": {name: row}, "plans": {name: plans}, "firsts": {} if self.caches else {name: firsts}}
 
     def _loaded(self, system: str, w: Workload) -> dict[str, Any]:
         peer = self.peers[system]

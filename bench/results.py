@@ -1,9 +1,10 @@
 """What a run of the benchmark leaves behind: one JSON file, runs of other workloads merged into it; ratios and means taken from it.
 
 `{"format": 1, "threads": 1, "machine": {...}, "systems": {NAME: VERSION}, "workloads": {NAME: {"when", "load", "cells": {SYSTEM: cell}}}}`
-A cell that ran has `wall` and `cpu`, each `{"median", "p10", "p90", "samples"}` in seconds per call, `first`, `error`, `rise` (bytes) and
-perhaps `memory`; one that did not has `missing` (the system has no way) or `failed` (it broke, or its result is wrong).
-Other sections: `burners` (busy processes beside it), `starts` (`{WORKLOAD: {SYSTEM: ...}}`, see `bench.first`), `sweep` and `limits`.
+A cell that ran has `wall` and `cpu`, each `{"median", "p10", "p90", "samples"}` in seconds per call, `error` and `rise` (bytes); one
+that did not has `missing` (the system has no way) or `failed` (it broke, or its result is wrong).
+Other sections, each `{WORKLOAD: {SYSTEM: ...}}`: `firsts` (seconds of the first call, caches empty), `plans` (bytes, as in
+`bench.systems.Cell`), `starts` (see `bench.first`). And `burners` (busy processes beside it), `sweep`, `limits`, `calls` (`bench.sweep`).
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ def merged(old: Results, new: Results) -> Results:
     for name, row in new["workloads"].items():
         before = old["workloads"].get(name, {"cells": {}})
         both["workloads"][name] = {**before, **row}
-    if "starts" in old or "starts" in new:
-        before, after = old.get("starts", {}), new.get("starts", {})
-        both["starts"] = {name: {**before.get(name, {}), **after.get(name, {})} for name in {**before, **after}}
+    for section in ("firsts", "plans", "starts"):
+        before, after = old.get(section, {}), new.get(section, {})
+        if before or after:
+            both[section] = {name: {**before.get(name, {}), **after.get(name, {})} for name in {**before, **after}}
     return both
 
 

@@ -29,17 +29,23 @@ class Data:
 
     def cell(self, workload: str, system: str, threads: int = 1) -> dict[str, Any]:
         """A cell that ran, else an empty one."""
-        cell = self.runs.get(threads, {}).get("workloads", {}).get(workload, {}).get("cells", {}).get(system, {})
-        return cell if "first" in cell and "failed" not in cell else {}
+        cell = self._section("workloads", threads).get(workload, {}).get("cells", {}).get(system, {})
+        return cell if "wall" in cell and "failed" not in cell else {}
 
     def first(self, workload: str, system: str, threads: int = 1) -> float | None:
-        """Seconds of the first call: trace, compile and run; None where caches of earlier runs may have helped."""
-        row = self.runs.get(threads, {}).get("workloads", {}).get(workload, {})
-        return None if row.get("caches") else self.cell(workload, system, threads).get("first")
+        """Seconds of the first call with empty caches: trace, compile and run."""
+        return self._section("firsts", threads).get(workload, {}).get(system)
+
+    def plan(self, workload: str, system: str) -> dict[str, int]:
+        """Bytes that a system plans for a call on one thread, see `bench.systems.Cell`."""
+        return self._section("plans", 1).get(workload, {}).get(system, {})
+
+    def _section(self, name: str, threads: int) -> dict[str, Any]:
+        return self.runs.get(threads, {}).get(name, {})
 
     def start(self, workload: str, system: str, threads: int = 1) -> dict[str, Any]:
         """What a fresh process took, see `bench.first`."""
-        found = self.runs.get(threads, {}).get("starts", {}).get(workload, {}).get(system, {})
+        found = self._section("starts", threads).get(workload, {}).get(system, {})
         return found if "start" in found else {}
 
     def sweep(self, pattern: str, threads: int) -> dict[str, dict[str, float]]:

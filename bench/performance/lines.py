@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bench import results as res
 from bench.performance.data import Data
@@ -122,21 +121,20 @@ def _calls(data: Data) -> Iterator[Line]:
 def _memory(data: Data) -> Iterator[Line]:
     ratios: dict[str, float] = {}
     for name in training(data):
-        mine, theirs = (planned(data.cell(name, system)) for system in (res.OURS, "jax"))
+        mine, theirs = (planned(data.plan(name, system)) for system in (res.OURS, "jax"))
         if mine and theirs:
             ratios[name] = mine / theirs
     what = "arena + outputs of the training workloads, to JAX's temporaries + outputs"
     yield _line(what, "<= 1", _worst(ratios, 1.0, lambda v: f"{v:.2f}"))
-    plans = {name: data.cell(name, res.OURS).get("memory", {}) for name in ("block_train", "resnet_train")}
+    plans = {name: data.plan(name, res.OURS) for name in ("block_train", "resnet_train")}
     packing = {name: plan["arena"] / plan["bound"] for name, plan in plans.items() if plan.get("bound")}
     limit = "<= 1.05"
     yield _line("planned arena to the most that is live at once", limit, _worst(packing, 1.05, lambda v: f"{v:.3f}"))
 
 
-def planned(cell: dict[str, Any]) -> float | None:
-    """Bytes of temporaries and outputs that a system plans for a call."""
-    memory = cell.get("memory", {})
-    return memory["temporary"] + memory["output"] if memory else None
+def planned(plan: dict[str, int]) -> int | None:
+    """Bytes of temporaries and outputs."""
+    return plan["temporary"] + plan["output"] if plan else None
 
 
 def table(rows: Sequence[Line]) -> list[str]:

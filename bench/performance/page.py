@@ -123,11 +123,11 @@ def _memory(data: Data) -> list[str]:
     head = ["workload", "arena", "bound", "outputs", "JAX: temporary", "JAX: output", "to JAX's"]
     rows: list[list[str]] = []
     for name in training(data):
-        mine, theirs = (data.cell(name, system).get("memory", {}) for system in (res.OURS, "jax"))
+        mine, theirs = (data.plan(name, system) for system in (res.OURS, "jax"))
         if not mine:
             continue
         cells = [mine["temporary"], mine.get("bound"), mine["output"], theirs.get("temporary"), theirs.get("output")]
-        both = planned(data.cell(name, res.OURS)), planned(data.cell(name, "jax"))
+        both = planned(mine), planned(theirs)
         rows.append([name, *map(res.bytes_text, cells), f"{both[0] / both[1]:.2f}" if both[0] and both[1] else ""])
     if not rows:
         return []

@@ -20,6 +20,10 @@ FLAGS = [
 ]
 
 
+PLAIN = [*FLAGS[:-1], "--iree-opt-level=O3"]
+"""Where data tiling ends in an error of the compiler."""
+
+
 class IreeSystem:
     """The first call compiles; inputs lie on the device."""
 
@@ -39,7 +43,10 @@ class IreeSystem:
             kept = path.with_suffix(".vmfb")
             if caches_allowed() and kept.exists():
                 return kept.read_bytes()
-            code = compiler.compile_file(str(path), input_type="stablehlo", extra_args=FLAGS)
+            try:
+                code = compiler.compile_file(str(path), input_type="stablehlo", extra_args=FLAGS)
+            except compiler.CompilerToolError:
+                code = compiler.compile_file(str(path), input_type="stablehlo", extra_args=PLAIN)
             kept.write_bytes(code)
             return code
 

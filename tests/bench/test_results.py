@@ -42,8 +42,10 @@ def run(threads: int = 1, factor: float = 0.5) -> res.Results:
         base = 1e-3 * (k + 1)
         memory = {"temporary": 100, "output": 20} if WORKLOADS[name].training else {}
         ours = {**memory, "temporary": 50, "arena": 50, "bound": 49} if memory else {}
-        cells = {"gradir": cell(factor * base, memory=ours), "jax": cell(base, memory=memory), "torch": {"failed": "wrong result: error 1"}}
-        found["workloads"][name] = {"when": "2026-01-01 00:00", "load": 0.1, "caches": False, "cells": cells}
+        cells = {"gradir": cell(factor * base), "jax": cell(base), "torch": {"failed": "wrong result: error 1"}}
+        found["workloads"][name] = {"when": "2026-01-01 00:00", "load": 0.1, "cells": cells}
+        found.setdefault("firsts", {})[name] = {"gradir": 10 * factor * base, "jax": 10 * base}
+        found.setdefault("plans", {})[name] = {"gradir": ours, "jax": memory} if memory else {}
     return found
 
 
@@ -70,12 +72,14 @@ def test_files_merge_by_workload(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     first, second = run(), run(factor=2.0)
     del first["workloads"]["gemm_512"]
-    second["workloads"] = {name: second["workloads"][name] for name in ("gemm_128", "gemm_512")}
+    for section in ("workloads", "firsts", "plans"):
+        second[section] = {name: second[section][name] for name in ("gemm_128", "gemm_512")}
     res.write(path, res.merged(first, second))
     again = res.read(path)
     assert res.ratio(again, "gemm_128") == pytest.approx(2.0)
     assert res.ratio(again, "gemm_512") == pytest.approx(2.0)
     assert res.ratio(again, "gemm_1024") == pytest.approx(0.5)
+    assert again["firsts"]["gemm_1024"] == first["firsts"]["gemm_1024"]
     path.write_text('{"format": 0}')
     with pytest.raises(SystemExit, match="expected 1"):
         res.read(path)

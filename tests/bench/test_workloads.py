@@ -98,7 +98,12 @@ def test_gradients_agree_with_differences_of_numpys_loss(name: str) -> None:
 
 def test_the_update_of_a_training_step_is_what_counts() -> None:
     w = reduced(
-        "mlp_train", *REDUCED["mlp_infer_reduced"].inputs(), np.array([0, 1, 2, 0, 1, 2, 0], np.int32), params=6, kind="train", compare="update"
+        "mlp_train",
+        *REDUCED["mlp_infer_reduced"].inputs(),
+        np.array([0, 1, 2, 0, 1, 2, 0], np.int32),
+        params=6,
+        kind="train",
+        compare="update",
     )
     exact = run(w, np.float64)
     assert agrees_with_differences(w, exact)
