@@ -130,6 +130,19 @@ RUNTIME: dict[str, Code] = {
         cause="shapes larger than this machine can hold, or results that are kept alive.",
         next_step="drop results that are no longer needed, or call `gradir.runtime.memory.trim()`.",
     ),
+    "RT022": runtime(
+        "a donated argument shares memory with another",
+        meaning="`donate=` lets a call write its results over an argument. The memory of this one is also that of another argument of the "
+        "same call, which would change while it is read.",
+        cause="one array passed twice, or a view of an array beside the array.",
+        next_step="pass a copy, or leave the argument out of `donate=`.",
+    ),
+    "RT023": runtime(
+        "a Buffer is used after it was donated",
+        meaning="A call took the memory of this Buffer for its results (`donate=`): what it held is gone.",
+        cause="code that goes on with the old parameters, cache or state instead of those that the call returned.",
+        next_step="use the result of the call; the error names the call and the argument.",
+    ),
     "RT030": runtime(
         "a library function is missing",
         meaning="The module calls a function by name (`nd.custom_call`) that nobody has registered in this process.",

@@ -13,6 +13,7 @@ from os import PathLike
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from gradir.dialects.donation import aliases_of
 from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, parse_target, target_of
 from gradir.dialects.target.implementations import calls_libraries, library_versions
 from gradir.dialects.upstream.func import FuncOp
@@ -187,7 +188,15 @@ def _build(
             objects, kernels, host = _several_objects(module, machine, store, compiling, report)
     arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
     workspaces = {function.sym_name.data: workspace_text(function) for function in public_functions(module)}
-    functions = (replace(_complete(spec, arenas[spec.name], workspaces[spec.name], trees), brief=spec.name in brief) for spec in specs)
+    aliases = {function.sym_name.data: aliases_of(function) for function in public_functions(module)}
+    functions = (
+        replace(
+            _complete(spec, arenas[spec.name], workspaces[spec.name], trees),
+            brief=spec.name in brief,
+            aliases=tuple((argument, result) for result, argument in aliases[spec.name].items()),
+        )
+        for spec in specs
+    )
     manifest = Manifest(
         tuple(functions),
         tuple(kernels),

@@ -14,6 +14,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from gradir.dialects.donation import donation_notes
 from gradir.dialects.types import type_text
 from gradir.dialects.upstream import memref
 from gradir.dialects.upstream.func import CallOp, FuncOp
@@ -66,6 +67,8 @@ class FunctionMemory:
     run_time: int
     work: tuple[Step, ...]
     buffers: tuple[Buffer, ...]
+    donated: tuple[str, ...] = ()
+    """What became of each argument whose memory was given away: `w: result 1`, or why it is kept."""
 
     @property
     def steps(self) -> int:
@@ -167,6 +170,7 @@ def _memory_of(entry: FuncOp) -> FunctionMemory:
         plan.lifetimes.run_time_count,
         tuple(Step(_name(op), location_text(op.location)) for _, op in work),
         tuple(buffer(i) for i in plan.lifetimes.static if i.bytes),
+        donation_notes(entry),
     )
 
 

@@ -39,6 +39,7 @@ def table_text(plan: FunctionMemory) -> str:
         lines.append(f"  kernels allocate at most {plan.scratch} bytes beside it: @{step.kernel} at {step.location}")
     if plan.run_time:
         lines.append(f"  and {plan.run_time} buffers whose sizes only the run knows")
+    lines += [f"  donated {note}" for note in plan.donated]
     return "\n".join(lines) + "\n"
 
 
@@ -49,6 +50,7 @@ def page_text(plans: Sequence[FunctionMemory]) -> str:
         parts.append(f"<h1>@{escape(plan.function)}</h1><p>{escape(_summary(plan))}; {plan.results} bytes of results.")
         if plan.scratch:
             parts.append(f"Kernels allocate at most {plan.scratch} bytes beside it.")
+        parts += [f"<p>Donated {escape(note)}." for note in plan.donated]
         parts += [_picture(plan), _html_table(plan)]
     return "\n".join(parts)
 

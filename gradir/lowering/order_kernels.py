@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, ClassVar
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from gradir.dialects.donation import donated_arguments
 from gradir.dialects.kernel import EFFECTS_ATTRIBUTE, KERNEL_ATTRIBUTE
 from gradir.dialects.upstream import arith, func, linalg, tensor
 from gradir.ir.passes import Pass, PassContext
@@ -62,6 +63,8 @@ def order_block(block: Block, kernels: frozenset[str]) -> None:
     graph = _Graph(block, ops, kernels)
     for writer in ops:
         graph.move_readers_before(writer)
+    for argument, writer in _updates_of_donated(block):
+        graph.move_before(argument, writer)
     scheduled = graph.schedule()
     end = block.last_op
     _arrange(block, scheduled if peak_bytes(scheduled, end) < peak_bytes(graph.order, end) else graph.order)
@@ -94,14 +97,18 @@ class _Graph:
     def move_readers_before(self, writer: Operation) -> None:
         """Readers of what `writer` overwrites come before it, and before the producer of what it writes, where data allows."""
         for value in overwritten(writer):
-            found = [op for op in readers(value, self.block, writer) if op in self.needs]
-            writers = [writer]
-            if isinstance(writer, tensor.InsertSliceOp) and isinstance(writer.source.owner, Operation):
-                writers.append(writer.source.owner)
-            for op in writers:
-                for reader in found:
-                    if op in self.needs and reader is not op and self._comes_before(reader, op):
-                        self.needs[op][reader] = None
+            self.move_before(value, writer)
+
+    def move_before(self, value: SSAValue, writer: Operation) -> None:
+        """Readers of `value` come before `writer`, which writes over it, and before the producer of what it inserts, where data allows."""
+        found = [op for op in readers(value, self.block, writer) if op in self.needs]
+        writers = [writer]
+        if isinstance(writer, tensor.InsertSliceOp) and isinstance(writer.source.owner, Operation):
+            writers.append(writer.source.owner)
+        for op in writers:
+            for reader in found:
+                if op in self.needs and reader is not op and self._comes_before(reader, op):
+                    self.needs[op][reader] = None
 
     def _comes_before(self, reader: Operation, writer: Operation) -> bool:
         """True when `reader` stands before `writer`, after moving it and what it needs if it stood behind."""
@@ -182,6 +189,24 @@ class _Graph:
                     done.add(ready)
                     result.append(ready)
         return result
+
+
+def _updates_of_donated(block: Block) -> list[tuple[SSAValue, Operation]]:
+    """Arguments that the caller gives away, each with the op that computes a result of its type from it."""
+    entry = block.parent_op()
+    if not isinstance(entry, func.FuncOp) or block.last_op is None:
+        return []
+    found: list[tuple[SSAValue, Operation]] = []
+    taken: set[int] = set()
+    for position in sorted(donated_arguments(entry)):
+        argument = block.args[position]
+        for number, value in enumerate(block.last_op.operands):
+            owner = value.owner
+            if isinstance(owner, Operation) and value.type == argument.type and argument in owner.operands and number not in taken:
+                taken.add(number)
+                found.append((argument, owner))
+                break
+    return found
 
 
 def _barriers(order: Sequence[Operation]) -> dict[Operation, list[Any]]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute
 
+from gradir.dialects.donation import aliases_of
 from gradir.dialects.size_limits import limits_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.errors import GradirError
@@ -133,6 +134,7 @@ def _run_buffers(
     expected = len(arguments) if declared is None else _attribute(function, "gradir.inputs") or 0
     if len(inputs) != expected:
         raise _refuse(function, "wrong number of inputs", str(expected), str(len(inputs)))
+    shared = aliases_of(function)
     views: list[Value] = []
     outputs: list[View] = []
     for k, argument in enumerate(arguments):
@@ -142,12 +144,16 @@ def _run_buffers(
             views.append(coerced(function, k, array, type_)[()])
         elif array is not None:
             # an input is never written where outputs are declared; a bare kernel may update what it is given
-            view = holding(coerced(function, k, array, type_), f"input {k}", writable=declared is None)
+            given = np.array(array) if k in shared.values() else array  # the caller of the evaluator keeps its array
+            view = holding(coerced(function, k, given, type_), f"input {k}", writable=declared is None or k in shared.values())
             views.append(check_type(machine, function, view, type_) if isinstance(type_, MemRefType) else view)
         elif declared is not None and k >= expected + declared:
             assert isinstance(type_, MemRefType)
             size = type_.get_shape()[0]
             views.append(allocate([DYNAMIC_ARENA if size == DYNAMIC_INDEX else size], dtype_of(type_), "the arena"))
+        elif len(outputs) in shared:
+            outputs.append(cast("View", views[shared[len(outputs)]]))
+            views.append(outputs[-1])
         else:
             outputs.append(_output(function, k, type_, len(outputs), result_shapes))
             views.append(outputs[-1])

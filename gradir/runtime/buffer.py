@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradir.errors import GradirError
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.memory import Block
 
@@ -25,10 +26,11 @@ def pool_array(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 class Buffer:
     """Owns 64-byte aligned memory of `shape` and `dtype` (a name like "f32"). `numpy()` is a view that keeps it alive."""
 
-    __slots__ = ("_array",)
+    __slots__ = ("_array", "_given_to")
 
     def __init__(self, shape: Sequence[int], dtype: str = "f32") -> None:
         self._array = pool_array(shape, numpy_dtype(dtype))
+        self._given_to = ""
 
     @classmethod
     def from_array(cls, source: Any) -> Buffer:
@@ -60,20 +62,33 @@ class Buffer:
         return self._array.ctypes.data
 
     def numpy(self) -> Array:
-        """A writable view."""
+        """A writable view; GradirError RT023 when the memory was given away (`donate=`)."""
+        if self._given_to:
+            raise GradirError(
+                "the memory of this Buffer was given away",
+                part="runtime",
+                code="RT023",
+                expected="a Buffer that no call has taken over",
+                found=f"{'x'.join(map(str, (*self.shape, self.dtype)))}, {self._given_to}",
+                hint="use the call's result, which lies in that memory now, or leave the argument out of donate=",
+            )
         return self._array
+
+    def give_away(self, to: str) -> None:
+        """From now on the memory belongs to the results of a call, `to`."""
+        self._given_to = to
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy or (dtype is not None and np.dtype(dtype) != self._array.dtype):
-            return np.array(self._array, dtype=dtype)
-        return self._array
+            return np.array(self.numpy(), dtype=dtype)
+        return self.numpy()
 
     def __buffer__(self, flags: int) -> memoryview:
-        view: Any = self._array
+        view: Any = self.numpy()
         return memoryview(view)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._array.__dlpack__(**options)
+        return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradir.runtime.call import Lent
+from gradir.runtime.donation import take_over
 from gradir.runtime.memory import allocate, release
 from gradir.runtime.module import Function
 from gradir.runtime.signature import check_inputs, make_outputs
@@ -88,9 +89,12 @@ def measure(function: Function, *inputs: Any, threads: int = 1) -> Measured:
     )
 
 
-def _run(function: Function, inputs: Sequence[Any], outputs: Sequence[Any], threads: int, pattern: int) -> Measured:
-    for array in outputs:
-        array.reshape(-1).view(np.uint8)[...] = pattern
+def _run(function: Function, given: Sequence[Any], made: Sequence[Any], threads: int, pattern: int) -> Measured:
+    copies = [np.array(array) for array in given] if function.spec.aliases else given  # donated arguments are needed twice
+    for array in made:
+        if array is not None:
+            array.reshape(-1).view(np.uint8)[...] = pattern
+    inputs, outputs = take_over(function.spec, copies, copies, made)
     size = function.spec.arena_bytes
     block = np.full(size + 2 * GUARD + 64, pattern, np.uint8)
     begin = -block.ctypes.data % 64 + GUARD

@@ -79,6 +79,8 @@ class FunctionSpec:
     sizes: tuple[SizeSpec, ...] = ()
     workspace: str = ""
     """Bytes that a call takes beside the arena, computed from dimensions of inputs: `64*floordiv(x_0+15,16)` for dim 0 of `x`."""
+    aliases: tuple[tuple[int, int], ...] = ()
+    """Pairs (input, result) that lie in the same memory: a caller passes one pointer for both."""
     brief: bool = False
     """Whether a call takes less time than releasing and taking back the GIL."""
 
@@ -196,6 +198,7 @@ def _function(row: Mapping[str, Any]) -> FunctionSpec:
         output_tree=str(row["output_tree"]),
         workspace=str(row["workspace"]),
         brief=bool(row.get("brief", False)),
+        aliases=tuple((int(argument), int(result)) for argument, result in row.get("aliases", ())),
         sizes=tuple(SizeSpec(str(size["name"]), int(size["min"]), _limit(size["max"]), int(size["multiple"])) for size in row["sizes"]),
     )
 

@@ -19,6 +19,7 @@ from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
 from gradir.runtime.call import Lent, invoke
 from gradir.runtime.dispatch import ARRAY, DirectCall, Dispatch, Entry, Place, tuple_of
+from gradir.runtime.donation import take_over
 from gradir.runtime.library.table import LibraryTable, failure
 from gradir.runtime.loader import Library, load_object
 from gradir.runtime.manifest import FunctionSpec, Manifest
@@ -119,7 +120,7 @@ class Function(DirectCall):
         converted = any(given is not array for given, array in zip(values, inputs, strict=True))
         if converted and self.plan is not None and all(map(is_plain, self.spec.inputs, inputs)):
             return self.flat(*inputs)
-        return self._checked_call(inputs, None)
+        return self._checked_call(values if self.spec.aliases else inputs, None)
 
     def _slow_packed_call(self, *values: Any, out: Any = None) -> Any:
         results = self._slow_call(*values) if out is None else self.write(values, out)
@@ -135,7 +136,7 @@ class Function(DirectCall):
     def _checked_call(self, values: Sequence[Any], out: Sequence[Any] | None) -> tuple[Array, ...]:
         inputs, sizes = check_inputs(self.spec, values)
         if out is None:
-            outputs = make_outputs(self.spec, sizes)
+            inputs, outputs = take_over(self.spec, values, inputs, make_outputs(self.spec, sizes))
             invoke(self.spec, self._entry, self._threads, inputs, outputs, self._failed, self._callbacks)
             return tuple(outputs)
         wanted = check_outputs(self.spec, out, sizes)
@@ -143,6 +144,7 @@ class Function(DirectCall):
             array if _plain_memory(array) and not overlaps(array, (*inputs, *wanted[:index])) else np.empty(array.shape, array.dtype)
             for index, array in enumerate(wanted)
         ]
+        inputs, written = take_over(self.spec, values, inputs, written)
         invoke(self.spec, self._entry, self._threads, inputs, written, self._failed, self._callbacks)
         for array, source in zip(wanted, written, strict=True):
             if array is not source:

@@ -204,6 +204,8 @@ def fast_call_works() -> bool:
 
 def fast_call_takes(spec: FunctionSpec) -> bool:
     """Whether the wrapper can call a function of this signature: tensors only, sizes of outputs names that inputs bind."""
+    if spec.aliases:  # each call decides whose memory it is
+        return False
     if any(isinstance(dim, str) and not size_algebra.is_name(dim) for tensor in spec.inputs for dim in tensor.shape):
         return False
     tensors = (*spec.inputs, *spec.outputs)

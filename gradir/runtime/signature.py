@@ -41,9 +41,14 @@ def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], 
     return arrays, sizes
 
 
-def make_outputs(spec: FunctionSpec, sizes: CallSizes) -> list[Array]:
-    """New arrays from the pool for the results; `GradirError` RT008 when a size cannot be known before the call."""
-    return [pool_array(_output_shape(spec, tensor, sizes), numpy_dtype(tensor.dtype)) for tensor in spec.outputs]
+def make_outputs(spec: FunctionSpec, sizes: CallSizes) -> list[Array | None]:
+    """New arrays from the pool for the results, None for one that lies in an argument's memory; `GradirError` RT008 when a size cannot be
+    known before the call."""
+    aliased = {result for _, result in spec.aliases}
+    return [
+        None if k in aliased else pool_array(_output_shape(spec, tensor, sizes), numpy_dtype(tensor.dtype))
+        for k, tensor in enumerate(spec.outputs)
+    ]
 
 
 def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: CallSizes) -> list[Array]:

@@ -45,6 +45,7 @@ class Options:
     residuals: str | None = None
     budget: int | None = None
     tune: bool | float = False
+    donate: frozenset[int | str] = frozenset()
 
 
 @dataclass(eq=False)

@@ -37,6 +37,7 @@ def jit(
     residuals: str | None = None,
     budget: int | None = None,
     tune: bool | float = False,
+    donate: Sequence[int | str] = (),
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
@@ -48,15 +49,16 @@ def jit(
     no care of NaN and infinity. `check_nan=True` runs op by op, slowly, and raises GradirError RT040 at the first op that makes NaN or
     infinity of finite operands. `residuals` ("all", "none", "sqrt") is what loops keep for their derivatives that do not say it themselves,
     `budget` so many bytes for all of them together (`value_and_grad`). `tune`: seconds (True: 30) to search schedules of the hot kernels
-    in, by measurement, at the first call with each kind of arguments; what is found is kept in the cache for all programs. Also usable as
-    `@jit(...)`.
+    in, by measurement, at the first call with each kind of arguments; what is found is kept in the cache for all programs. `donate` names
+    arguments, or their positions, whose memory a call may take for results: such an array is overwritten, and is the result
+    (`memory_report` says which). Also usable as `@jit(...)`.
     """
     residual_choice(residuals, budget)
     if function is None:
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
-        options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget, "tune": tune}
+        options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget, "tune": tune, "donate": donate}
         return functools.partial(jit, target=target, threads=threads, **options)
-    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget, tune)
+    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget, tune, frozenset(donate))
     return Jitted(function, choices, frozenset(static), dynamic)
 
 
@@ -85,6 +87,7 @@ def compile(
     residuals: str | None = None,
     budget: int | None = None,
     tune: bool | float = False,
+    donate: Sequence[int | str] = (),
     **kwargs: Any,
 ) -> Any:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved.
@@ -92,7 +95,7 @@ def compile(
     Of a module instead of a function (`import_text`, `parse`) all public functions are compiled, `compile(module)["main"]` is one of
     them, with numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or
     `cuda:emulated` (the CUDA program at level 4, thread by thread). `residuals` and `budget`: what derivatives keep, `tune`: seconds to
-    search schedules in, as for `jit` (of a module: for each public function, with random arguments).
+    search schedules in, as for `jit` (of a module: for each public function, with random arguments). `donate`: as for `jit`.
     """
     asked = residual_choice(residuals, budget)
     if isinstance(function, ModuleOp):
@@ -112,11 +115,12 @@ def compile(
             for public in public_functions(function):
                 tune_program(function, public.sym_name.data, None, choices, TUNE_SECONDS if tune is True else tune)
         return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
-    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget, tune=tune)
+    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget, tune=tune, donate=frozenset(donate))
     jitted = function if isinstance(function, Jitted) else Jitted(function, options, frozenset())
-    if (asked or tune) and isinstance(function, Jitted):
+    if (asked or tune or donate) and isinstance(function, Jitted):
         changed = {"residuals": residuals, "budget": budget} if asked else {}
-        options = replace(function.options, **changed, tune=tune or function.options.tune)
+        given = frozenset(donate) or function.options.donate
+        options = replace(function.options, **changed, tune=tune or function.options.tune, donate=given)
         jitted = Jitted(function.function, options, function.static, function.dynamic)
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
 

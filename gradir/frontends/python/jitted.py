@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
 
+from gradir.dialects.donation import DONATED
 from gradir.dialects.size_limits import LIMITS
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.check_nan import compile_checked
@@ -46,7 +47,8 @@ class Jitted(DirectCall):
 
     def __init__(self, function: Callable[..., Any], options: Options, static: frozenset[int | str], dynamic: Shapes | None = None) -> None:
         functools.update_wrapper(self, function, updated=())
-        self.function, self.options, self.static = function, options, _both_ways(function, static)
+        self.function, self.options, self.static = function, options, _both_ways(function, static, "static")
+        self._donated = _both_ways(function, options.donate, "donate")
         self.dynamic = named_arguments(function, dynamic or {})
         self._programs: dict[Any, Compiled] = {}
         self._takes_out = _has_own_out(function)
@@ -160,8 +162,22 @@ class Jitted(DirectCall):
             function_named(trace.module, traced.name).attributes[LIMITS] = limits_as_attribute(trace.sizes)
         if self.options.fastmath != "none":
             function_named(trace.module, traced.name).attributes["gradir.fastmath"] = StringAttr(self.options.fastmath)
+        if self._donated and (given := self._given_away(structure, len(args))):
+            function_named(trace.module, traced.name).attributes[DONATED] = DenseArrayBase.from_list(i64, given)
         trace.module.attributes.update(residual_choice(self.options.residuals, self.options.budget))
         return trace.module, traced.name, structure, traced.structure
+
+    def _given_away(self, structure: Structure, count: int) -> list[int]:
+        """Positions, among the flat arguments, of those that `donate` lists."""
+        positional, named = structure.children
+        positions = [k for k in range(count) if k not in self.static]
+        words = [*zip(positions, positional.children), *zip(named.data, named.children)]
+        found: list[int] = []
+        at = 0
+        for word, child in words:
+            found += range(at, at + child.leaves) if word in self._donated else ()
+            at += child.leaves
+        return found
 
     def _compile(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], *, keep_ir: bool = False) -> Compiled:
         module, name, inputs, outputs = self._trace(dynamic, fixed, args)
@@ -211,8 +227,8 @@ class Jitted(DirectCall):
         return result if inside else to_numpy(result)
 
 
-def _both_ways(function: Callable[..., Any], static: frozenset[int | str]) -> frozenset[int | str]:
-    """Names and positions of the static arguments: a named one may be passed by position, and the other way round."""
+def _both_ways(function: Callable[..., Any], static: frozenset[int | str], option: str) -> frozenset[int | str]:
+    """Names and positions of the arguments that an option lists: a named one may be passed by position, and the other way round."""
     try:
         parameters = list(inspect.signature(function).parameters.values()) if static else []
     except (TypeError, ValueError):  # a callable without a signature
@@ -225,7 +241,7 @@ def _both_ways(function: Callable[..., Any], static: frozenset[int | str]) -> fr
         name = word if isinstance(word, str) else next((n for n, k in positions.items() if k == word % max(1, len(positions))), "")
         if name not in names and not open_ended:
             raise user_error(
-                f"static names an argument that {getattr(function, '__name__', 'f')} lacks",
+                f"{option} names an argument that {getattr(function, '__name__', 'f')} lacks",
                 code="GR104",
                 expected=f"one of {', '.join(names)}",
                 found=str(word),

@@ -13,6 +13,7 @@ from typing import ClassVar, cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Operation
 
+from gradir.dialects.donation import donated_arguments
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.upstream import func
 from gradir.ir.builder import new_function
@@ -113,13 +114,14 @@ def _entry(function: func.FuncOp, kernels: dict[str, KernelFacts], state: Module
                 found=str(type_),
                 hint="return a tensor of rank 0 (`tensor.from_elements`)",
             )
-    emitter = FunctionEmitter(Plan(Contents(function, kernels)), _entry_types(function), state)
+    plan = Plan(Contents(function, kernels, donated=donated_arguments(function)))
+    emitter = FunctionEmitter(plan, _entry_types(function), state)
     block = emitter.run()
     name = function.sym_name.data
     if emitter.copied:
         state.copies[name] = emitter.copied
     inputs, outputs = len(signature.inputs.data), len(signature.outputs.data)
-    attributes = {**function.attributes, INPUTS: IntegerAttr(inputs, i64), RESULTS: IntegerAttr(outputs, i64)}
+    attributes = {**function.attributes, **plan.donation.attributes(), INPUTS: IntegerAttr(inputs, i64), RESULTS: IntegerAttr(outputs, i64)}
     private = function.sym_visibility is not None and function.sym_visibility.data == "private"
     new = new_function(name, block, (), private=private, attributes=attributes, loc=function.location)
     if function.arg_attrs is not None or function.res_attrs is not None:

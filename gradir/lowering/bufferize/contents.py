@@ -106,12 +106,16 @@ class KernelFacts:
 class Contents:
     """The analysis of one function: `views` of its tensor values, `contents` in program order.
 
-    `results` is the number of trailing arguments that are destinations (of a kernel); `outputs` are the contents of the results' memory.
+    `destinations` is the number of trailing arguments that are destinations (of a kernel), `donated` are arguments that the caller gives
+    away; `outputs` are the contents of the results' memory.
     """
 
-    def __init__(self, function: func.FuncOp, kernels: Mapping[str, KernelFacts], destinations: int = 0) -> None:
+    def __init__(
+        self, function: func.FuncOp, kernels: Mapping[str, KernelFacts], destinations: int = 0, donated: frozenset[int] = frozenset()
+    ) -> None:
         self.function = function
         self.kernels = kernels
+        self.donated = donated
         self.body = single_block(function)
         self.timeline = Timeline(self.body)
         self.views: dict[SSAValue, View] = {}
@@ -119,11 +123,11 @@ class Contents:
         self.slices: dict[Operation, Slice] = {}
         self.arguments: list[Content] = []
         self._origin = Origin(self.body, self.timeline.block_start[self.body])
-        self._returned: list[SSAValue] = list(cast("Operation", self.body.last_op).operands)
+        self.returned: list[SSAValue] = list(cast("Operation", self.body.last_op).operands)
         first_output = len(self.body.args) - destinations
         for index, argument in enumerate(self.body.args):
             if isinstance(argument.type, TensorType):
-                owned = index >= first_output
+                owned = index >= first_output or index in donated
                 content = self._define(argument, self._origin, owned=owned)
                 if owned:
                     content.definitions.append((self._origin.position, cast("Operation", self.body.first_op)))
@@ -131,7 +135,7 @@ class Contents:
         if destinations:
             self.outputs = [self.content(a) for a in self.body.args[first_output:]]
         else:
-            self.outputs = [Content(None, cast("Tensor", v.type), self._origin) for v in self._returned]
+            self.outputs = [Content(None, cast("Tensor", v.type), self._origin) for v in self.returned]
             self.all += self.outputs
         self._block(self.body)
 

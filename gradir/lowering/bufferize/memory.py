@@ -114,6 +114,8 @@ class Memory:
             (self.memrefs if isinstance(old.type, TensorType) else self.scalars)[old] = new
         outputs = len(self.contents.outputs)
         self.outputs = self.block.args[len(self.block.args) - outputs :]
+        for argument, result in plan.donation.pairs.items():
+            self.places[self.block.args[argument]] = self.places[self.outputs[result]]
         self.sizes = Sizes(self)
         self._schedule()
 

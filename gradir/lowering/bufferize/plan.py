@@ -1,9 +1,10 @@
 """Where every content of a function lives: the requests that are put to `ownership`, and in which order.
 
-Order matters for speed, not for correctness. Updates first: one that fails copies a whole tensor whenever it runs. Then control flow
-and outputs, outermost first, so that a buffer of a whole loop is not lost to a detail inside. Then sources of inserts are forwarded,
-which spares the copy of a slice. Then, inner loops first, what loops still carry by address gets its place. Results of kernels take the
-memory of operands that die there before that, as far as neither is inserted anywhere, and after it.
+Order matters for speed, not for correctness. Updates first: one that fails copies a whole tensor whenever it runs. Then control flow and
+outputs, outermost first, so that a buffer of a whole loop is not lost to a detail inside. Then arguments that were given away are paired
+with results. Then sources of inserts are forwarded, which spares the copy of a slice. Then, inner loops first, what loops still carry by
+address gets its place. Results of kernels take the memory of operands that die there before that, as far as neither is inserted
+anywhere, and after it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import func, scf, tensor
 from gradir.lowering.bufferize.contents import LINALG, Content, Contents, reads_outputs
+from gradir.lowering.bufferize.donation import Donation
 from gradir.lowering.bufferize.forwarding import Forwarding
 from gradir.lowering.bufferize.loops import Loops
 from gradir.lowering.bufferize.ownership import Ownership
@@ -35,6 +37,8 @@ class Plan:
             self._updates(op)
         for op in contents.timeline.start:
             self._joins(op)
+        self.donation = Donation(contents, self.ownership)
+        self.donation.decide()
         for op in contents.timeline.start:
             self._reuse(op, early=True)
         forwarding = Forwarding(self.ownership)

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from gradir.dialects.donation import aliases_of
 from gradir.dialects.target import CpuTargetAttr, target_of
 from gradir.dialects.upstream import arith, func, memref
 from gradir.ir.passes import Pass, PassContext
@@ -97,7 +98,8 @@ def plan_of(function: func.FuncOp) -> FunctionPlan:
     """The plan for an entry at level 3 whose buffers are allocations."""
     lifetimes = Lifetimes(function)
     destinations = _destinations(function)
-    hosted = host(lifetimes.static, free_outputs(lifetimes, destinations))
+    taken = aliases_of(function)  # what holds an argument from the beginning
+    hosted = host(lifetimes.static, free_outputs(lifetimes, [a for k, a in enumerate(destinations) if k not in taken]))
     offsets, total = place([i for i in lifetimes.static if i not in hosted])
     return FunctionPlan(lifetimes, destinations, hosted, offsets, total)
 
