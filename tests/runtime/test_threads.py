@@ -9,7 +9,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from gradir.runtime.native.library import MEMORY_SYMBOLS, native_ir
+from gradir.runtime.native.library import native_ir
+from gradir.runtime.native.memory import memory_symbols
 from gradir.runtime.native.system import system_of
 from gradir.runtime.native.wrapper import PYTHON_SYMBOLS
 from gradir.runtime.threads import available_threads, worker_count
@@ -109,7 +110,7 @@ def test_waiting_on_every_system(triple):
     code = machine.emit_object(module)
     assert len(code) > 4000
     declared = {f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")}
-    given = {*system_of(triple).imports, *MEMORY_SYMBOLS, *PYTHON_SYMBOLS}
+    given = {*system_of(triple).imports, *memory_symbols(triple), *PYTHON_SYMBOLS}
     assert declared <= given and set(system_of(triple).imports) <= declared
 
 

@@ -14,7 +14,9 @@ REGISTERS = 2
 MOST_OPS_OF_LONG_STEPS = 6
 """With one polynomial among few ops, twice the registers: its chain of multiply-adds is long (5 % to 10 % on tanh, erf, gelu)."""
 PARALLEL_BYTES = 2 << 20
-"""Memory traffic from which on a second thread pays."""
+"""Memory traffic from which on a second thread pays: 40 us of one thread."""
+POLYNOMIAL = 3
+"""Passes over memory in the time of one polynomial."""
 UNKNOWN = 1024
 
 
@@ -22,11 +24,12 @@ def schedule_elementwise(group: Group, machine: Machine) -> ElementwiseAttr:
     """tile = [elements of a step]; block = [elements of a task] and parallel = [the outermost dimension] when there is much to move."""
     widest = max(bytes_of(o.output) for o in group.ops)
     lanes = machine.lanes_of(widest)
+    polynomials = sum(has_polynomials(o.op) for o in group.ops)
     registers = REGISTERS if len(group.ops) <= 12 else 1
-    if len(group.ops) <= MOST_OPS_OF_LONG_STEPS and sum(has_polynomials(o.op) for o in group.ops) == 1:
+    if len(group.ops) <= MOST_OPS_OF_LONG_STEPS and polynomials == 1:
         registers = 2 * REGISTERS
     extents = [extent_or(group.extents[d], UNKNOWN) for d in group.space]
-    traffic = prod(extents) * widest * (1 + len(group.ops))
+    traffic = prod(extents) * widest * (1 + len(group.ops) + POLYNOMIAL * polynomials)
     fields = {"tile": [lanes * registers], "stream": streamed_results(group, machine)}
     if machine.threads > 1 and traffic >= PARALLEL_BYTES and group.space:
         fields["parallel"] = [group.space[0]]

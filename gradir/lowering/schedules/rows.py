@@ -7,11 +7,14 @@ from math import prod
 from gradir.dialects.kernel import RowsAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
-from gradir.lowering.schedules.streaming import streamed_results
+from gradir.lowering.schedules.streaming import has_polynomials, streamed_results
 
 ACCUMULATORS = 4
 """Registers per accumulator of a long row: latency 4, two additions a cycle; 32 lanes bound the additions in a row (docs/numerics.md)."""
 PARALLEL_ELEMENTS = 1 << 19
+"""Elements, once for each sweep and polynomial, from which on a second thread pays: 40 us of one thread."""
+POLYNOMIAL = 4
+"""Sweeps over memory in the time of one polynomial."""
 LEAST_COLUMNS = 512
 """Columns that threads share: each task reads pieces of rows."""
 UNKNOWN = 512
@@ -25,7 +28,8 @@ def schedule_rows(group: Group, machine: Machine) -> RowsAttr:
     fields = {"tile": [ACCUMULATORS, lanes], "stream": streamed_results(group, machine)}
     extents = [extent_or(e, UNKNOWN) for e in group.extents]
     independent = bool(roles.outer) and not any(s.form == "reduce_outer" for s in roles.sections)
-    if machine.threads > 1 and prod(extents) * roles.sweeps >= PARALLEL_ELEMENTS:
+    passes = roles.sweeps + POLYNOMIAL * sum(has_polynomials(o.op) for o in group.ops)
+    if machine.threads > 1 and prod(extents) * passes >= PARALLEL_ELEMENTS:
         if independent:
             fields["parallel"] = [roles.outer[0]]
         elif keeps_columns_apart(group) and extents[roles.inner[-1]] >= LEAST_COLUMNS:

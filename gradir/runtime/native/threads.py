@@ -2,13 +2,13 @@
 
 One `parallel_for` runs at a time. A nested one, or one of a second caller, finds the pool taken and runs inline, so nothing
 ever waits for the pool and nothing can deadlock. Workers are created by the first loop that wants them (also after a fork, which
-leaves the child without any), spin for some 20 us after their last job and then sleep. The caller sleeps too when, that long after its
-own last chunk, others are still at work: on a busy machine they may have lost their processor, which then is not to be spun away.
+leaves the child without any). After its last chunk a worker spins for some 15 us, then yields its processor to whoever wants it for some
+150 us, then sleeps; so does a caller whose last chunks are still at work elsewhere: on a busy machine those may have lost their processor.
 
 The ticket word is `generation:16 | chunks:24 | next:24`: one atomic add both claims a chunk and says of which job.
 A claimed chunk keeps its job alive, because the caller leaves only when all chunks are complete; so `@job.*` are stable for whoever
 holds a valid claim. How a range is cut depends on its length, grain and number of threads only, never on who works.
-Measured 0.03 to 0.3 us to dispatch to spinning workers, 6 to 9 us to sleeping ones.
+Measured 0.03 to 0.3 us to dispatch to spinning workers, 0.3 to yielding ones, 10 to sleeping ones, which begin 50 us later.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ CHUNKS_PER_THREAD = 4
 SPINS = 1000
 """Pauses before a thread sleeps: some 15 us where a pause takes 40 cycles."""
 
+YIELDS = 500
+"""Then it lets others have the processor so many times before it sleeps: some 150 us where nobody wants it. Waking takes 50 us on a
+virtual machine, because an idle processor is given back to the host, and 10 of them are the caller's."""
+
 
 def threads_ir(triple: str) -> str:
     """LLVM IR of the pool: `@gradir.parallel_for` of the context, `@gradir.threads_reset` for a forked child, `@gradir.workers`."""
     pause = pause_ir(triple)
     declaration = f"declare void @{pause.partition('@')[2].replace('i32 1', 'i32')}\n" if "@" in pause else ""
     text = system_of(triple).ir + _POOL_IR.replace("PAUSE_DECLARATION\n", declaration)
-    for mark, code in (("PAUSE", pause), ("SPINS", SPINS), ("CHUNKS_PER_THREAD", CHUNKS_PER_THREAD)):
+    for mark, code in (("PAUSE", pause), ("SPINS_AND_YIELDS", SPINS + YIELDS), ("SPINS", SPINS), ("CHUNKS_PER_THREAD", CHUNKS_PER_THREAD)):
         text = text.replace(mark, str(code))
     return text
 
@@ -103,14 +107,22 @@ entry:
 top:
   br label %spin
 spin:
-  %count = phi i64 [0, %top], [%count.next, %again]
+  %count = phi i64 [0, %top], [%count.next, %again], [%count.next, %yield]
   %open = call i1 @open_for(i64 %me)
-  br i1 %open, label %go, label %again
+  br i1 %open, label %go, label %idle
+idle:
+  %count.next = add i64 %count, 1
+  %eager = icmp ult i64 %count.next, SPINS
+  br i1 %eager, label %again, label %politely
 again:
   PAUSE
-  %count.next = add i64 %count, 1
-  %more = icmp ult i64 %count.next, SPINS
-  br i1 %more, label %spin, label %tired
+  br label %spin
+politely:
+  %patient = icmp ult i64 %count.next, SPINS_AND_YIELDS
+  br i1 %patient, label %yield, label %tired
+yield:
+  call void @sys.yield()
+  br label %spin
 tired:
   %seen = load atomic i32, ptr @sleep.word seq_cst, align 4
   %x0 = atomicrmw add ptr @sleepers, i32 1 seq_cst
@@ -204,17 +216,23 @@ work:
   call void @claim()
   br label %wait
 wait:
-  %spun = phi i64 [0, %work], [%spun.next, %pause]
+  %spun = phi i64 [0, %work], [%spun.next, %pause], [%spun.next, %yield]
   %have = load atomic i32, ptr @complete acquire, align 4
   %wanted = trunc i64 %chunks to i32
   %all = icmp eq i32 %have, %wanted
   br i1 %all, label %leave, label %hold
 hold:
   %spun.next = add i64 %spun, 1
-  %patient = icmp ult i64 %spun.next, SPINS
-  br i1 %patient, label %pause, label %rest
+  %eager = icmp ult i64 %spun.next, SPINS
+  br i1 %eager, label %pause, label %politely
 pause:
   PAUSE
+  br label %wait
+politely:
+  %patient = icmp ult i64 %spun.next, SPINS_AND_YIELDS
+  br i1 %patient, label %yield, label %rest
+yield:
+  call void @sys.yield()
   br label %wait
 rest:
   store atomic i32 1, ptr @caller.sleeps seq_cst, align 4
