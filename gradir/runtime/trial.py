@@ -31,6 +31,10 @@ SPREAD, FLOOR, SAMPLES = 8.0, 16.0, 3
 """Tolerance: so many times the deviation of so many runs on perturbed inputs, and so many roundings of the largest element."""
 
 
+SPIN_SECONDS = 0.25
+"""How long the threads of a vendor's BLAS go on spinning after a call, at the expense of whoever comes next."""
+
+
 @dataclass(frozen=True)
 class Tolerance:
     """The reference's results, and how far each element may be off: a computation in another order errs like one on inputs that are off by
@@ -126,8 +130,11 @@ def check(function: Function, tolerance: Tolerance, inputs: Sequence[Array]) -> 
     return tolerance.difference(runs[0].arrays)
 
 
-def time_rounds(functions: Sequence[Function], sets: Sequence[Sequence[Array]], rounds: int, seconds: float) -> list[list[float]]:
-    """Seconds per call of each function in each round; within a round functions take turns, in an order that rotates."""
+def time_rounds(
+    functions: Sequence[Function], sets: Sequence[Sequence[Array]], rounds: int, seconds: float, pauses: Sequence[float] = ()
+) -> list[list[float]]:
+    """Seconds per call of each function in each round; within a round functions take turns, in an order that rotates. `pauses` follow the
+    turns of the functions."""
     like = functions[0].flat(*sets[0])
     outputs = [[np.empty_like(value) for value in like] for _ in sets]
     repeats = [_repeats(function, sets, outputs, seconds) for function in functions]
@@ -136,6 +143,8 @@ def time_rounds(functions: Sequence[Function], sets: Sequence[Sequence[Array]], 
         for step in range(len(functions)):
             k = (turn + step) % len(functions)
             times[k].append(_timed(functions[k], sets, outputs, repeats[k]))
+            if pauses and pauses[k]:
+                time.sleep(pauses[k])
     return times
 
 
@@ -147,6 +156,7 @@ def _repeats(function: Function, sets: Sequence[Sequence[Array]], outputs: Seque
 
 def _timed(function: Function, sets: Sequence[Sequence[Array]], outputs: Sequence[Sequence[Array]], repeats: int) -> float:
     count = len(sets)
+    function.write(sets[-1], outputs[-1])
     began = time.perf_counter()
     for k in range(repeats):
         function.write(sets[k % count], outputs[k % count])
@@ -164,11 +174,13 @@ def run(job: dict[str, Any], say: Callable[[Any], None] = _say) -> None:
         raw = [file[f"x{k}"] for k in range(len(file.files))]
     inputs = [x.view(numpy_dtype(name)).reshape(shape) for x, name, shape in zip(raw, job["dtypes"], job["shapes"])]
     functions: list[Function] = []
+    pauses: list[float] = []
     good: list[int] = []
     tolerance: Tolerance | None = None
     for k, path in enumerate(job["artefacts"]):
         say({"start": k})
-        (function,) = load(path)
+        module = load(path)
+        function = module[job["entry"]] if job.get("entry") else next(iter(module))
         if tolerance is None:
             reference = function
             tolerance = Tolerance.of(lambda arrays, f=reference: f.flat(*arrays), inputs)
@@ -178,10 +190,12 @@ def run(job: dict[str, Any], say: Callable[[Any], None] = _say) -> None:
         say({"checked": k, "difference": problem})
         if not problem:
             functions.append(function)
+            spins = module.threads > 1 and any(spec.name.startswith("blas.") for spec in module.manifest.libraries)
+            pauses.append(SPIN_SECONDS if spins else 0.0)
             good.append(k)
     sets = [[np.array(x) for x in inputs] for _ in range(max(1, int(job["sets"])))]
     say({"start": -1})
-    times = time_rounds(functions, sets, int(job["rounds"]), float(job["seconds"]))
+    times = time_rounds(functions, sets, int(job["rounds"]), float(job["seconds"]), pauses)
     say({"times": dict(zip(map(str, good), times))})
 
 

@@ -428,20 +428,40 @@ def test_tuning_a_program(tmp_path: Path) -> None:
     def never(job: Job) -> list[Outcome]:
         raise AssertionError("what was decided is not measured again")
 
-    second = tuned(tmp_path, lambda job: [Outcome((1.0,) * job.rounds)] * 2 if len(job.inputs) == 3 and len(job.forms) == 2 else never(job))
+    second = tuned(tmp_path, lambda job: [Outcome((1.0,) * job.rounds)] * len(job.forms) if job.entry == "program" else never(job))
     assert [kernel.record for kernel in second.kernels] == [kernel.record for kernel in report.kernels]
     assert tuned(tmp_path, by_form(lambda k: 1.0), again=True).changed == ()
 
 
 def test_decisions_that_make_the_program_slower_are_withdrawn(tmp_path: Path) -> None:
     def measure(job: Job) -> list[Outcome]:
-        whole = len(job.forms) == 2 and len(job.inputs) == 3 and job.sets == 1 and job.rounds == searching.FINAL
+        whole = job.entry == "program"
         return [Outcome((1.0 if not k else 1.2 if whole else 0.5,) * job.rounds) for k in range(len(job.forms))]
 
     report = tuned(tmp_path, measure)
-    if report.before is not None:
-        assert report.withdrawn and "dropped" in str(report)
-        assert all(Records(tmp_path).find(report.target, kernel.record.key) is None for kernel in report.changed)
+    assert report.withdrawn and "dropped" in str(report) and not report.changed
+    assert {kernel.skipped for kernel in report.kernels if kernel.record is None} == {"faster alone, but the program is slower"}
+    assert all(not record.changed for _, _, found in Records(tmp_path).all() for record in found)
+
+
+def test_a_library_that_harms_its_neighbours_is_left_out(tmp_path: Path) -> None:
+    """Alone the library wins one kernel and a schedule another; as a whole the program is faster without the library."""
+
+    def measure(job: Job) -> list[Outcome]:
+        modules = [form() for form in job.forms]
+        calls = [bool(module.manifest.libraries) for module in modules]
+        whole = job.entry == "program"
+        return [
+            Outcome(((1.0 if not k else (1.1 if library else 0.8) if whole else 0.5 if library else 0.9),) * job.rounds)
+            for k, library in enumerate(calls)
+        ]
+
+    report = tuned(tmp_path, measure)
+    (library,) = [kernel for kernel in report.kernels if kernel.record is None]
+    assert library.name == "contraction_0" and [kernel.name for kernel in report.changed] == ["rows_0"]
+    assert (report.before, report.after, report.withdrawn) == (1.0, 0.8, False)
+    rows = gd.jit(program, threads=1, cache=tmp_path).compile(*DENSE).module.manifest.details["kernels"]
+    assert [row["choice"] for row in rows] == ["heuristic", "tuned"]
 
 
 def test_no_time_was_left(tmp_path: Path) -> None:

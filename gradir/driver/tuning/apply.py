@@ -6,6 +6,8 @@ equal code.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, KINDS, REASON_ATTRIBUTE, Schedule
@@ -36,8 +38,8 @@ def is_open(function: object) -> bool:
     return isinstance(schedule, Schedule) and bool(schedule.FIELDS) and not any(schedule.field(name) for name in schedule.FIELDS)
 
 
-def apply_records(module: ModuleOp, records: Records) -> list[Record]:
-    """Put the decisions for the kernels of a level-2 module in; those that were used."""
+def apply_records(module: ModuleOp, records: Records, keys: Collection[str] | None = None) -> list[Record]:
+    """Put the decisions for the kernels of a level-2 module in (of those `keys` alone where they are given); those that were used."""
     target = target_of(module)
     if not isinstance(target, CpuTargetAttr) or not records.known(str(target)):
         return []
@@ -46,7 +48,8 @@ def apply_records(module: ModuleOp, records: Records) -> list[Record]:
         if not is_open(kernel):
             continue
         assert isinstance(kernel, FuncOp)
-        record = records.find(str(target), tuning_key(kernel))
+        key = tuning_key(kernel)
+        record = records.find(str(target), key) if keys is None or key in keys else None
         if record is not None and put(module, kernel, record, target.threads):
             used.append(record)
     return used

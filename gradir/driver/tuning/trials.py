@@ -48,6 +48,7 @@ class Job:
     sets: int = 1
     rounds: int = 5
     seconds: float = 0.002
+    entry: str = ""
 
 
 Measure = Callable[[Job], list[Outcome]]
@@ -73,7 +74,7 @@ def measure_in_child(job: Job, *, silence: float = SILENCE) -> list[Outcome]:
                 raise _no_reference(outcomes[0].refused)
             if len(waiting) == 1 and len(job.forms) > 1 and outcomes:
                 break  # nothing is left to compare with
-            settings = {"sets": job.sets, "rounds": job.rounds, "seconds": job.seconds, **description}
+            settings = {"sets": job.sets, "rounds": job.rounds, "seconds": job.seconds, "entry": job.entry, **description}
             child = _Child({"artefacts": [paths[k] for k in waiting], **settings}, waiting, silence)
             outcomes |= child.run()
             if child.finished:

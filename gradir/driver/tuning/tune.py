@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from math import ceil
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -24,10 +25,10 @@ from gradir.driver.explain.measure import Measure as Profile
 from gradir.driver.explain.sample_inputs import sample_inputs, sizes_of_call
 from gradir.driver.limits import Limits
 from gradir.driver.tuning.alternatives import Subject, subject_of
-from gradir.driver.tuning.apply import is_open, tuning_key
+from gradir.driver.tuning.apply import apply_records, is_open, tuning_key
 from gradir.driver.tuning.records import Record, Records
 from gradir.driver.tuning.search import FINAL, Found, Tell, search
-from gradir.driver.tuning.trials import Job, Measure, Outcome, measure_in_child
+from gradir.driver.tuning.trials import Job, Measure, measure_in_child
 from gradir.errors import GradirError
 from gradir.runtime.module import Function
 
@@ -206,7 +207,7 @@ def _footprint(function: Function, arrays: Sequence[Any]) -> int:
 def _sets(subject: Subject, footprint: int) -> int:
     """How many copies of the kernel's inputs take turns, so that they are about as cold as in the program."""
     own = sum(np.asarray(x).nbytes for x in subject.inputs)
-    return max(1, min(MOST_SETS, ceil(min(footprint, FOOTPRINT) / max(1, own))))
+    return max(1, min(MOST_SETS, math.ceil(min(footprint, FOOTPRINT) / max(1, own))))
 
 
 def _whole(
@@ -218,24 +219,38 @@ def _whole(
     measure: Measure,
     settings: dict[str, Any],
 ) -> TuningReport:
-    """The program with the decisions against the program without; decisions that harm it are dropped."""
-    before = Hooks(lambda _: None)
-    forms = [lambda hooks=hooks: compile_watched(module, hooks, **settings) for hooks in (before, Hooks())]
-    old, new = measure(Job(forms, arrays, 1, FINAL))
-    if new.refused:
-        worse, times = True, (None, None)
-    else:
-        times = (_median(old), _median(new))
-        worse = sorted(b / a for a, b in zip(old.seconds, new.seconds))[len(old.seconds) // 2] > HARM
-    if worse:
-        for kernel in report.changed:
-            assert kernel.record is not None
-            records.drop(target, kernel.record.key)
-    return TuningReport(report.function, report.target, report.kernels, *times, withdrawn=worse)
+    """The program with the decisions against the program without. Kernels that are faster alone may harm what comes next (threads of a
+    library that go on spinning, results that left the caches): then the program without library calls is tried, then all decisions go."""
+    changed = {kernel.record.key: kernel.record for kernel in report.changed if kernel.record is not None}
+    libraries = {key for key, record in changed.items() if record.choice.library}
+    kept = [set(changed), *([set(changed) - libraries] if libraries and set(changed) - libraries else [])]
+    before = compile_watched(module, Hooks(lambda _: None), **settings)
+    after = [compile_watched(module, Hooks(_using(records, keys)), **settings) for keys in kept]
+    old, *new = measure(Job([lambda made=made: made for made in (before, *after)], arrays, 1, FINAL, entry=report.function))
+    ratios = [statistics.median(b / a for a, b in zip(old.seconds, o.seconds)) if not o.refused else math.inf for o in new]
+    best = min(range(len(new)), key=lambda k: ratios[k])
+    worse = ratios[best] > HARM
+    for key in set(changed) - (set() if worse else kept[best]):
+        records.drop(target, key)
+    dropped = set(changed) if worse else set(changed) - kept[best]
+    kernels = tuple(
+        replace(kernel, record=None, skipped="faster alone, but the program is slower")
+        if kernel.record is not None and kernel.record.key in dropped
+        else kernel
+        for kernel in report.kernels
+    )
+    now = statistics.median(new[best].seconds) if new[best].seconds else None
+    was = statistics.median(old.seconds) if old.seconds else None
+    return replace(report, kernels=kernels, before=was, after=now, withdrawn=worse)
 
 
-def _median(outcome: Outcome) -> float:
-    return sorted(outcome.seconds)[len(outcome.seconds) // 2]
+def _using(records: Records, keys: set[str]) -> Callable[[ModuleOp], None]:
+    """A hook that puts in the decisions for the kernels of those keys alone, and confirmations."""
+
+    def hook(module: ModuleOp) -> None:
+        apply_records(module, records, keys)
+
+    return hook
 
 
 def no_cache() -> GradirError:
