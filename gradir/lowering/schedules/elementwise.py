@@ -11,6 +11,8 @@ from gradir.lowering.schedules.streaming import has_polynomials, streamed_result
 
 REGISTERS = 2
 """Registers per vector value: enough to hide latencies, few enough for bodies with many live values."""
+MOST_OPS = 24
+"""Beyond so many ops (half of it with polynomials) one register a value: more are live than there are."""
 MOST_OPS_OF_LONG_STEPS = 6
 """With one polynomial among few ops, twice the registers: its chain of multiply-adds is long (5 % to 10 % on tanh, erf, gelu)."""
 PARALLEL_BYTES = 2 << 20
@@ -25,7 +27,7 @@ def schedule_elementwise(group: Group, machine: Machine) -> ElementwiseAttr:
     widest = max(bytes_of(o.output) for o in group.ops)
     lanes = machine.lanes_of(widest)
     polynomials = sum(has_polynomials(o.op) for o in group.ops)
-    registers = REGISTERS if len(group.ops) <= 12 else 1
+    registers = REGISTERS if len(group.ops) <= (MOST_OPS if not polynomials else MOST_OPS // 2) else 1
     if len(group.ops) <= MOST_OPS_OF_LONG_STEPS and polynomials == 1:
         registers = 2 * REGISTERS
     extents = [extent_or(group.extents[d], UNKNOWN) for d in group.space]
