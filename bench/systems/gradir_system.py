@@ -79,20 +79,27 @@ class GradirSystem:
         return gd.__version__
 
     def prepare(self, w: Workload, dtype: Any = np.float32) -> Cell:
-        jitted = gd.jit(self.function(w), threads=self.threads, cache=self.cache)
+        """Training steps update their parameters in place, as PyTorch's do here: the arrays are donated."""
+        function, n = self.function(w), w.params if w.kind == "train" else 0
+        jitted = gd.jit(function, threads=self.threads, cache=self.cache, donate=tuple(range(n)))
         inputs = [x.astype(dtype) if x.dtype == np.float32 else x for x in w.inputs()]
         box: dict[str, Any] = {}
 
         def call() -> None:
             box["out"] = jitted(*inputs)
 
+        def step() -> None:
+            box["out"] = out = jitted(*inputs)
+            inputs[:n] = out[1:]
+
         def memory() -> dict[str, int]:
-            (program,) = jitted.programs
+            """Of the step that takes nothing over, as JAX's is."""
+            program = gd.compile(function, *inputs, threads=self.threads, cache=False)
             planned, plans = program.module[program.name].planned_bytes(*inputs), program.memory_report().functions
             bound = sum(plan.peak for plan in plans)
             return {"temporary": planned, "output": sum(x.nbytes for x in box["out"]), "arena": sum(p.arena for p in plans), "bound": bound}
 
-        return Cell(call, lambda: [np.asarray(x) for x in box["out"]], memory=memory)
+        return Cell(step if n else call, lambda: [np.asarray(x) for x in box["out"]], memory=memory)
 
     def function(self, w: Workload) -> Any:
         """The workload as one function of flat arguments, derivatives and update included."""
