@@ -290,6 +290,22 @@ def test_merge_agrees_with_the_finished_kernel_and_is_bounded() -> None:
     assert merge(grown, single(links[MAX_OPS]), order) is None
 
 
+def test_a_result_in_another_order_of_memory_does_not_join_rows() -> None:
+    """Sums of rows, then an op over the same loops whose result lies the other way round: no one order suits both."""
+    t = "tensor<16x8xf32>"
+    function = kernel(
+        f"%x: {T2}",
+        nest("n", "neg", "pp", [("%x", T2, "d0, d1")], (T2, "d0, d1")),
+        nest("s", "sum", "pr", [("%n", T2, "d0, d1")], (T1, "d0")),
+        nest("t", "add", "pp", [("%n", T2, "d1, d0"), ("%s", T1, "d1")], (t, "d0, d1")),
+    )
+    ops = [op for op in function.body.block.ops if isinstance(op, linalg.GenericOp)]
+    order: dict[Operation, int] = {op: i for i, op in enumerate(ops)}
+    rows = merge(single(ops[0]), single(ops[1]), order)
+    assert rows is not None and rows.kind == "rows"
+    assert merge(rows, single(ops[2]), order) is None and group_of_kernel(function) is None
+
+
 def test_different_names_of_sizes_are_different_extents() -> None:
     T, S = 'tensor<?x16xf32, ["b", ""]>', 'tensor<?x16xf32, ["t", ""]>'
     a = (

@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.traits import IsTerminator
 
 from gradir.dialects import nd
@@ -99,12 +99,18 @@ def layout_in_memory(view: View, shape: Shape) -> Layout | None:
 
 
 def followed_layout(inputs: Sequence[View], shape: Shape, laid_out: Container[SSAValue]) -> Layout:
-    """The order in which most operands lie in memory, if one of them is `laid_out` on purpose; else, and at a tie, the own order."""
-    if not any(view.base in laid_out for view in inputs if isinstance(view.base, SSAValue)):
-        return plain(len(shape))
-    votes = Counter(layout for view in inputs if (layout := layout_in_memory(view, shape)) is not None)
-    if not votes:
-        return plain(len(shape))
-    most = max(votes.values())
+    """The order in which most operands lie in memory, if one of them is `laid_out` on purpose; else the own order.
+
+    Arguments lie as somebody wants them, other values in their own order had no reason to lie otherwise: they count less. At a tie the own
+    order wins.
+    """
     own = plain(len(shape))
+    if not any(view.base in laid_out for view in inputs if isinstance(view.base, SSAValue)):
+        return own
+    votes: Counter[Layout] = Counter()
+    for view in inputs:
+        layout = layout_in_memory(view, shape)
+        if layout is not None:
+            votes[layout] += 2 if view.base in laid_out or isinstance(view.base, BlockArgument) else 1
+    most = max(votes.values(), default=0)
     return own if votes[own] == most else next(layout for layout, n in votes.items() if n == most)

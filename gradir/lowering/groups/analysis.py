@@ -74,6 +74,10 @@ def _append_to_rows(group: Group, rows: RowsRoles, loops: Loops, order: Mapping[
     if dims is None or any(loops.extents[l] != group.extents[d] for l, d in enumerate(dims)) or not _reads_agree(group, loops, dims):
         return None
     member = GroupOp(loops, dims)
+    place = {d: i for i, d in enumerate(group.space)}
+    places = [place[d] for d in member.output_dims]
+    if places != sorted(places):  # one order of all dimensions has to suit every output
+        return None
     roles = rows_with(rows, group.ops, member, group.space, group.extents)
     if roles is None:
         return None
