@@ -15,6 +15,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "dims": ("Dim",),
     _PYTHON + "jit": ("jit", "compile", "bundle"),
     _PYTHON + "compiled": ("Compiled",),
+    _PYTHON + "frozen": ("freeze",),
     _PYTHON + "dynamic": ("Spec",),
     _PYTHON + "program": ("parse", "Program"),
     _PYTHON + "costs": ("flops",),

@@ -314,4 +314,11 @@ GRAPH: dict[str, Code] = {
         cause="a call `f(x, out=y)` of a `gradir.jit` function inside of another one, or under `gradir.grad`.",
         next_step="call it without `out=`, and pass `out=` to the outermost function.",
     ),
+    "GR133": graph(
+        "frozen and donated",
+        meaning="`frozen=` promises that an argument never changes, so that packed forms of it can be kept; `donate=` lets a call "
+        "overwrite it.",
+        cause="the same argument in both lists of `gradir.jit` or `gradir.compile`.",
+        next_step="leave it out of one of them: weights are frozen, state that a call replaces is donated.",
+    ),
 }

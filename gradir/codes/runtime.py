@@ -220,4 +220,17 @@ RUNTIME: dict[str, Code] = {
         cause="`--explain` together with `--target=reference`, `--target=runtime` or `--check-nan`.",
         next_step="leave the other option out.",
     ),
+    "RT066": runtime(
+        "a frozen argument that could change",
+        meaning="What a program makes of its frozen arguments (packed weights) is kept from call to call. An array that somebody can "
+        "write would make it stale without anybody noticing, so only frozen Buffers are taken.",
+        cause="a numpy array, or a Buffer not made by `gradir.freeze`, for an argument that `frozen=` lists.",
+        next_step="`weights = gradir.freeze(weights)` once, and pass that; after an update of the weights freeze the new ones.",
+    ),
+    "RT067": runtime(
+        "a program with frozen arguments cannot be saved",
+        meaning="An artefact holds code, no arrays. The packed forms of frozen arguments exist in this process only.",
+        cause="`save` of a program that was compiled with `frozen=`.",
+        next_step="compile it without `frozen=` for the artefact.",
+    ),
 }

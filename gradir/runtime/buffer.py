@@ -26,7 +26,7 @@ def pool_array(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 class Buffer:
     """Owns 64-byte aligned memory of `shape` and `dtype` (a name like "f32"). `numpy()` is a view that keeps it alive."""
 
-    __slots__ = ("_array", "_given_to")
+    __slots__ = ("__weakref__", "_array", "_given_to")
 
     def __init__(self, shape: Sequence[int], dtype: str = "f32") -> None:
         self._array = pool_array(shape, numpy_dtype(dtype))
@@ -40,6 +40,18 @@ class Buffer:
         made = cls(array.shape, dtype_name(array.dtype))
         made._array[...] = array
         return made
+
+    @classmethod
+    def frozen(cls, source: Any) -> Buffer:
+        """A copy of an array whose elements nobody can change: every view of it is read-only."""
+        made = cls.from_array(source)
+        made._array.setflags(write=False)
+        return made
+
+    @property
+    def is_frozen(self) -> bool:
+        """Made by `frozen`."""
+        return not self._array.flags.writeable
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from gradir.driver.memory import MemoryReport
 from gradir.driver.report import CompileReport
 from gradir.driver.residuals import ResidualReport, residual_report
 from gradir.errors import GradirError
+from gradir.frontends.python.frozen import Preparation
 from gradir.frontends.python.packing import Pack, packer
 from gradir.frontends.python.places import entry_of
 from gradir.frontends.python.pytrees import LEAF, Structure, flatten, unflatten
@@ -46,6 +47,7 @@ class Options:
     budget: int | None = None
     tune: bool | float = False
     donate: frozenset[int | str] = frozenset()
+    frozen: frozenset[int | str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -63,6 +65,8 @@ class Compiled(DirectCall):
     outputs: Structure = field(repr=False)
     watch: Watch | None = field(default=None, repr=False)
     options: Options = field(default_factory=Options, repr=False)
+    preparation: Preparation | None = field(default=None, repr=False)
+    """What runs once for each set of frozen arguments; None when there are none."""
 
     def __post_init__(self) -> None:
         self._dispatch: Dispatch | None = None
@@ -81,6 +85,9 @@ class Compiled(DirectCall):
     def flat(self) -> Callable[..., tuple[Any, ...]]:
         """The compiled function on flat arguments; with `check_nan` it raises GradirError RT040."""
         flat = self.function.flat
+        if self.preparation is not None:
+            arguments = self.preparation.arguments
+            return lambda *leaves: flat(*arguments(leaves))
         return flat if self.watch is None else self.watch.watched(flat, f"@{self.name}")
 
     def result(self, leaves: Sequence[Any], out: Any = None) -> Any:
@@ -88,6 +95,8 @@ class Compiled(DirectCall):
         if out is None:
             return self.pack(self.flat(*leaves))
         given = leaves_like(out, self.outputs, self.name)
+        if self.preparation is not None:
+            return self.pack(self.function.write(self.preparation.arguments(leaves), given))
         if self.watch is None:
             return self.pack(self.function.write(leaves, given))
         return self.pack(self.watch.watched(lambda *leaves: self.function.write(leaves, given), f"@{self.name}")(*leaves))
@@ -96,7 +105,7 @@ class Compiled(DirectCall):
         """A call that native code does not know."""
         leaves = self.leaves_of(args, kwargs)
         result = self.result(leaves, out)
-        entry = None if self.watch is not None else entry_of(self.function, self.outputs, args, kwargs)
+        entry = None if self.watch is not None or self.preparation is not None else entry_of(self.function, self.outputs, args, kwargs)
         if entry is not None:
             if self._dispatch is None:
                 self._dispatch = Dispatch(self._any_call)
@@ -118,13 +127,33 @@ class Compiled(DirectCall):
             )
         return leaves
 
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """The flat arguments of the program itself; None when none are given."""
+        if not args and not kwargs:
+            return None
+        leaves = self.leaves_of(args, kwargs)
+        return leaves if self.preparation is None else self.preparation.arguments(leaves)
+
     @functools.cached_property
     def pack(self) -> Pack:
         """Flat results to the function's result."""
         return packer(self.outputs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the artefact that `gradir.runtime.load` reads; its function takes and returns flat arrays."""
+        """Write the artefact that `gradir.runtime.load` reads; its function takes and returns flat arrays.
+
+        GradirError RT067 for a program with frozen arguments: what was prepared of them is no part of an artefact.
+        """
+        if self.preparation is not None:
+            raise GradirError(
+                f"{self.name}: a program with frozen arguments cannot be saved",
+                part="runtime",
+                code="RT067",
+                function=f"@{self.name}",
+                expected="a program that takes all arguments at each call",
+                found="frozen arguments, of which packed forms are made in this process",
+                hint="compile it without frozen= for the artefact",
+            )
         self.module.save(path)
 
     def ir(self) -> str:
@@ -146,7 +175,7 @@ class Compiled(DirectCall):
         `args` as for a call; without any, random arguments (GradirError RT060 where only a call knows a size). `print` shows a table,
         `to_dict`, `to_json` and `gradir.driver.explain.save_page` have the rest.
         """
-        leaves = self.leaves_of(args, kwargs) if args or kwargs else None
+        leaves = self._given(args, kwargs)
         options = self.options
         settings: dict[str, Any] = {"target": options.target, "threads": options.threads or None, "optimize": options.optimize}
         return import_module(EXPLAIN).explain(self.level1, leaves, entry=self.name, cache=options.cache, **settings)
@@ -156,7 +185,7 @@ class Compiled(DirectCall):
 
         `args` as for a call; without any, random arguments (GradirError RT060 where only a call knows a size). RT064 without a cache.
         """
-        leaves = self.leaves_of(args, kwargs) if args or kwargs else None
+        leaves = self._given(args, kwargs)
         return tune_program(self.level1, self.name, leaves, self.options, seconds)
 
 

@@ -38,6 +38,7 @@ def jit(
     budget: int | None = None,
     tune: bool | float = False,
     donate: Sequence[int | str] = (),
+    frozen: Sequence[int | str] = (),
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
@@ -51,14 +52,16 @@ def jit(
     `budget` so many bytes for all of them together (`value_and_grad`). `tune`: seconds (True: 30) to search schedules of the hot kernels
     in, by measurement, at the first call with each kind of arguments; what is found is kept in the cache for all programs. `donate` names
     arguments, or their positions, whose memory a call may take for results: such an array is overwritten, and is the result
-    (`memory_report` says which). Also usable as `@jit(...)`.
+    (`memory_report` says which). `frozen` names arguments, or their positions, that are `freeze`d: what follows from them alone is
+    computed once for each set of them, and matrices among them are packed for the products that read them. Also usable as `@jit(...)`.
     """
     residual_choice(residuals, budget)
     if function is None:
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
-        options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget, "tune": tune, "donate": donate}
+        options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget, "tune": tune, "donate": donate, "frozen": frozen}
         return functools.partial(jit, target=target, threads=threads, **options)
-    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget, tune, frozenset(donate))
+    lists = frozenset(donate), frozenset(frozen)
+    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget, tune, *lists)
     return Jitted(function, choices, frozenset(static), dynamic)
 
 
@@ -88,6 +91,7 @@ def compile(
     budget: int | None = None,
     tune: bool | float = False,
     donate: Sequence[int | str] = (),
+    frozen: Sequence[int | str] = (),
     **kwargs: Any,
 ) -> Any:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved.
@@ -95,7 +99,7 @@ def compile(
     Of a module instead of a function (`import_text`, `parse`) all public functions are compiled, `compile(module)["main"]` is one of
     them, with numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or
     `cuda:emulated` (the CUDA program at level 4, thread by thread). `residuals` and `budget`: what derivatives keep, `tune`: seconds to
-    search schedules in, as for `jit` (of a module: for each public function, with random arguments). `donate`: as for `jit`.
+    search schedules in, as for `jit` (of a module: for each public function, with random arguments). `donate` and `frozen`: as for `jit`.
     """
     asked = residual_choice(residuals, budget)
     if isinstance(function, ModuleOp):
@@ -115,12 +119,14 @@ def compile(
             for public in public_functions(function):
                 tune_program(function, public.sym_name.data, None, choices, TUNE_SECONDS if tune is True else tune)
         return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
-    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget, tune=tune, donate=frozenset(donate))
+    lists = {"donate": frozenset(donate), "frozen": frozenset(frozen)}
+    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget, tune=tune)
+    options = replace(options, donate=lists["donate"], frozen=lists["frozen"])
     jitted = function if isinstance(function, Jitted) else Jitted(function, options, frozenset())
-    if (asked or tune or donate) and isinstance(function, Jitted):
+    if (asked or tune or donate or frozen) and isinstance(function, Jitted):
         changed = {"residuals": residuals, "budget": budget} if asked else {}
-        given = frozenset(donate) or function.options.donate
-        options = replace(function.options, **changed, tune=tune or function.options.tune, donate=given)
+        given = {word: words or getattr(function.options, word) for word, words in lists.items()}
+        options = replace(function.options, **changed, tune=tune or function.options.tune, **given)
         jitted = Jitted(function.function, options, function.static, function.dynamic)
     return jitted.compile(*args, keep_ir=keep_ir, **kwargs)
 

@@ -16,6 +16,7 @@ from gradir.dialects.size_limits import LIMITS
 from gradir.dialects.types import element_type, tensor
 from gradir.driver.check_nan import compile_checked
 from gradir.driver.compile import compile_module
+from gradir.driver.frozen import split_frozen
 from gradir.driver.report import CompileReport
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
@@ -24,6 +25,7 @@ from gradir.frontends.python.compiled import Compiled, Options, tune_program, wr
 from gradir.frontends.python.dims import learn, limits_as_attribute
 from gradir.frontends.python.dynamic import Shapes, Spec, described, named_arguments
 from gradir.frontends.python.eager import to_numpy
+from gradir.frontends.python.frozen import Preparation
 from gradir.frontends.python.functions import argument_names, call, trace_function
 from gradir.frontends.python.operands import as_array
 from gradir.frontends.python.places import entry_of
@@ -31,6 +33,7 @@ from gradir.frontends.python.pytrees import Structure, flatten, paths, unflatten
 from gradir.frontends.python.residuals import residual_choice
 from gradir.frontends.python.trace import MODES, ModuleTrace, current, eager_mode, tracing, user_error
 from gradir.ir.structure import function_named
+from gradir.runtime.buffer import Buffer
 from gradir.runtime.dispatch import DirectCall, Dispatch
 from gradir.runtime.process_lock import ProcessLock
 
@@ -49,6 +52,9 @@ class Jitted(DirectCall):
         functools.update_wrapper(self, function, updated=())
         self.function, self.options, self.static = function, options, _both_ways(function, static, "static")
         self._donated = _both_ways(function, options.donate, "donate")
+        self._frozen = _both_ways(function, options.frozen, "frozen")
+        if both := self._frozen & self._donated:
+            raise _frozen_and_donated(function, both)
         self.dynamic = named_arguments(function, dynamic or {})
         self._programs: dict[Any, Compiled] = {}
         self._takes_out = _has_own_out(function)
@@ -94,7 +100,11 @@ class Jitted(DirectCall):
 
     def _remember(self, program: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Let native code recognise calls like this one."""
-        entry = None if program.watch is not None else entry_of(program.function, program.outputs, args, kwargs, self.static)
+        entry = (
+            None
+            if program.watch is not None or program.preparation is not None
+            else entry_of(program.function, program.outputs, args, kwargs, self.static)
+        )
         if entry is None:
             return
         if self._dispatch is None:
@@ -162,20 +172,20 @@ class Jitted(DirectCall):
             function_named(trace.module, traced.name).attributes[LIMITS] = limits_as_attribute(trace.sizes)
         if self.options.fastmath != "none":
             function_named(trace.module, traced.name).attributes["gradir.fastmath"] = StringAttr(self.options.fastmath)
-        if self._donated and (given := self._given_away(structure, len(args))):
+        if self._donated and (given := self._flat_positions(structure, len(args), self._donated)):
             function_named(trace.module, traced.name).attributes[DONATED] = DenseArrayBase.from_list(i64, given)
         trace.module.attributes.update(residual_choice(self.options.residuals, self.options.budget))
         return trace.module, traced.name, structure, traced.structure
 
-    def _given_away(self, structure: Structure, count: int) -> list[int]:
-        """Positions, among the flat arguments, of those that `donate` lists."""
+    def _flat_positions(self, structure: Structure, count: int, listed: frozenset[int | str]) -> list[int]:
+        """Positions, among the flat arguments, of those that `donate` or `frozen` lists."""
         positional, named = structure.children
         positions = [k for k in range(count) if k not in self.static]
         words = [*zip(positions, positional.children), *zip(named.data, named.children)]
         found: list[int] = []
         at = 0
         for word, child in words:
-            found += range(at, at + child.leaves) if word in self._donated else ()
+            found += range(at, at + child.leaves) if word in listed else ()
             at += child.leaves
         return found
 
@@ -187,9 +197,11 @@ class Jitted(DirectCall):
             trees = {name: (str(inputs), str(outputs))}
             checked, watch = compile_checked(module, target=options.target, threads=options.threads or None, trees=trees)
             return Compiled(name, module, checked, report, inputs, outputs, watch, options)
+        frozen = self._flat_positions(inputs, len(args), self._frozen) if self._frozen else []
+        preparation = self._prepare(module, name, frozen, report) if frozen else None
         if options.tune:
             leaves = flatten(dynamic)[0]
-            known = not any(isinstance(leaf, Spec) for leaf in leaves)
+            known = preparation is None and not any(isinstance(leaf, Spec) for leaf in leaves)
             tune_program(module, name, leaves if known else None, options, TUNE_SECONDS if options.tune is True else options.tune)
         compiled = compile_module(
             module,
@@ -200,7 +212,17 @@ class Jitted(DirectCall):
             trees={name: (str(inputs), str(outputs))},
             report=report,
         )
-        return Compiled(name, module, compiled, report, inputs, outputs, options=options)
+        return Compiled(name, module, compiled, report, inputs, outputs, options=options, preparation=preparation)
+
+    def _prepare(self, module: ModuleOp, name: str, frozen: list[int], report: CompileReport) -> Preparation:
+        """Take what follows from frozen arguments alone out of the module, as a program of its own."""
+        options = self.options
+        split = split_frozen(module, name, frozen, options.target, report)
+        function = None
+        if split.prepare is not None:
+            prepared = compile_module(split.prepare, target=options.target, threads=options.threads or None, cache=options.cache)
+            function = prepared[name]
+        return Preparation(name, function, tuple(frozen), split.kept)
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Inside a trace: one private function per kind of arguments, called as often as needed."""
@@ -250,6 +272,17 @@ def _both_ways(function: Callable[..., Any], static: frozenset[int | str], optio
     return frozenset(both)
 
 
+def _frozen_and_donated(function: Callable[..., Any], both: frozenset[int | str]) -> GradirError:
+    name = getattr(function, "__name__", "f")
+    return user_error(
+        f"{name}: an argument is both frozen and donated",
+        code="GR133",
+        expected="frozen= and donate= list different arguments",
+        found=", ".join(sorted(str(word) for word in both)),
+        hint="a frozen argument never changes, a donated one is overwritten: take it out of one of them",
+    )
+
+
 def _has_own_out(function: Callable[..., Any]) -> bool:
     """Whether `out` is one of the function's own arguments."""
     try:
@@ -286,6 +319,8 @@ def _signature(x: Any) -> Any:
     """What of an argument selects the program. A number counts as the array it becomes, so a counter that starts at 0 needs one program."""
     if isinstance(x, np.ndarray | np.generic):
         return x.shape, x.dtype
+    if isinstance(x, Buffer):
+        return x.shape, x.numpy().dtype
     if isinstance(x, bool | int | float | complex):
         return (), promotion.weak_dtype(x)
     if hasattr(x, "__dlpack__") and not isinstance(x, Array):
@@ -296,6 +331,8 @@ def _signature(x: Any) -> Any:
 
 def placeholder(x: Any) -> Array:
     """An array of the type of `x`, without its value."""
+    if isinstance(x, Buffer):
+        return placeholder(x.numpy())
     if isinstance(x, Spec):
         return Array(tensor(element_type(x.dtype), x.shape))
     if isinstance(x, np.ndarray):
