@@ -43,6 +43,7 @@ PASSES: dict[str, PassRow] = {
     "fuse": ("gradir.lowering.fuse:Fuse", "mark the loop nests that become one kernel"),
     "outline-kernels": ("gradir.lowering.outline_kernels:OutlineKernels", "move each group into a private function, equal ones once"),
     "schedule-kernels": ("gradir.lowering.schedule_kernels:ScheduleKernels", "write tiles, vector width, parallel loops on each kernel"),
+    "hoist-packing": ("gradir.lowering.hoist_packing:HoistPacking", "weights that a loop multiplies by are packed once, before it"),
     "order-kernels": ("gradir.lowering.order_kernels:OrderKernels", "readers before writers, then the order with the least live bytes"),
     "bufferize": ("gradir.lowering.bufferize:Bufferize", "tensors become memrefs, results become destinations"),
     "plan-memory": ("gradir.lowering.plan_memory:PlanMemory", "place every buffer at an offset of one arena"),

@@ -68,6 +68,7 @@ ROAD: tuple[Step, ...] = (
     Step("structured", "fuse", 2, 2, "cost model on structured ops: bytes, flops, reuse"),
     Step("structured", "outline-kernels", 2, 2, "from here the cost is per distinct kernel"),
     Step("structured", "schedule-kernels", 2, 2, "workspace is declared before buffers are planned"),
+    Step("structured", "hoist-packing", 2, 2, "schedules say what is packed; what is packed once lives as long as a loop"),
     Step("structured", "order-kernels", 2, 2, "readers before writers, then least peak live bytes"),
     Step("buffers", "bufferize", 2, 3, "whole-program view of lifetimes, no loops yet"),
     Step("buffers", "plan-memory", 3, 3, "all allocations are known, none is inside a loop nest yet"),
@@ -75,7 +76,7 @@ ROAD: tuple[Step, ...] = (
     Step("loops", "expand-math", 4, 4, "after vectorisation: polynomials on vectors and scalars alike"),
 )
 
-SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce", "loop-invariant-code-motion", "sink-loops"})
+SIMPLIFYING = frozenset({"canonicalize", "nd-simplify", "cse", "dce", "loop-invariant-code-motion", "sink-loops", "hoist-packing"})
 """Passes of the road that only make a program better: `optimize=0` leaves them out."""
 
 MUST_PRECEDE: tuple[tuple[str, str, str], ...] = (
@@ -99,6 +100,8 @@ MUST_PRECEDE: tuple[tuple[str, str, str], ...] = (
     ("sink-loops", "fuse", "a group is made of what runs in one pass over memory"),
     ("fuse", "outline-kernels", "outlining moves what fusion marked"),
     ("outline-kernels", "schedule-kernels", "a schedule is written once per distinct kernel"),
+    ("schedule-kernels", "hoist-packing", "a schedule says which operand is packed, in panels of which width"),
+    ("hoist-packing", "order-kernels", "packed weights count as live bytes"),
     ("schedule-kernels", "order-kernels", "declared workspace counts as live bytes"),
     ("order-kernels", "bufferize", "anti-dependences that ordering removed need no copy"),
     ("bufferize", "plan-memory", "the plan places allocations"),

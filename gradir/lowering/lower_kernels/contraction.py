@@ -183,6 +183,10 @@ class _Generator:
             if edge != 0:
                 edges = columns
                 each(b, main, end, width, lambda c, j: pack_edge(c, edges, memory, tile.moved(n, j), edge_width, edge))
+        elif plan.panels:
+            deep = self.space.extents[plan.k[0]]
+            columns = Columns(self.space, operand, plan.k, n, width, self.lanes, 0, 0, deep, deep, 1, self.micro.convert(plan.b))
+            memory = operand.memory
 
         def panel(c: LoopBuilder, j: Index, width: int, count: int | None) -> Panel:
             if columns is None or memory is None:
@@ -195,7 +199,7 @@ class _Generator:
                 each(c, main, end, width, lambda e, j: self._tiles(e, here.moved(n, j), panel(e, j, edge_width, edge), rows))
 
         self._rows(b, list(plan.rows_around), tile, low, high, across)
-        if memory is not None:
+        if memory is not None and plan.pack:
             b.release(memory)
 
     def _edge_width(self, columns: int) -> int:

@@ -16,6 +16,7 @@ from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind
 from gradir.lowering.lower_kernels.collapse import collapse
 from gradir.lowering.lower_kernels.dots import suits_dots
+from gradir.lowering.lower_kernels.panels import is_packed
 from gradir.lowering.lower_kernels.tiles import NotCovered, stride_along, uses
 from gradir.lowering.schedules.contraction import UNKNOWN, tile_of
 from gradir.lowering.schedules.machine import Machine, element_bytes
@@ -59,6 +60,8 @@ class Plan:
     """Steps of the outermost k loop between visits of the results in memory; 0: all at once."""
     k_around: tuple[int, ...] = ()
     """Further k loops outside of everything, one step at a time, where one such step is more than a block."""
+    panels: bool = False
+    """The column operand was packed before, whole panels of the tile's width."""
 
 
 def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
@@ -117,9 +120,10 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     columns = -(-columns // width) * width
     if not columns and (pack or parallel == n):
         columns = width
+    panels = not pack and len(k) == 1 and not k_block and is_packed(core.inputs[b].map, n, width)
     return Plan(
         space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, joined, packed_element, rows, columns,
-        parallel, dots, k_block, k_around,
+        parallel, dots, k_block, k_around, panels,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineMap
 
 from gradir.dialects.upstream import vector
 from gradir.lowering.lower_kernels.binding import Space
@@ -32,6 +32,20 @@ Convert: TypeAlias = Callable[[LoopBuilder, SSAValue, Tile], SSAValue]
 """What becomes of a value (of a tile) of the operand before it is stored."""
 TOGETHER = 4
 """Panels that one sweep along k fills."""
+
+
+def packed_map(rank: int, deep: int, across: int, depth: int, width: int) -> AffineMap:
+    """How an operand that was packed before lies: `[(across / width) * depth + deep, across % width]`, whole panels only."""
+    n, columns = AffineDimExpr(across), AffineConstantExpr(width)
+    panel = AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, n, columns)
+    return AffineMap(rank, 0, (panel * depth + AffineDimExpr(deep), AffineBinaryOpExpr(AffineBinaryOpKind.Mod, n, columns)))
+
+
+def is_packed(map_: AffineMap, across: int, width: int) -> bool:
+    """Is this a `packed_map` of panels of `width` columns?"""
+    if len(map_.results) != 2 or not isinstance(map_.results[1], AffineBinaryOpExpr):
+        return False
+    return map_.results[1] == AffineBinaryOpExpr(AffineBinaryOpKind.Mod, AffineDimExpr(across), AffineConstantExpr(width))
 
 
 @dataclass(frozen=True)
