@@ -1,7 +1,8 @@
-"""A fresh process per measurement: process start to first result, the first call alone, and what the process weighs when warm.
+"""A fresh process per measurement: process start to first result, and what the process weighs when warm.
 
-`python -m bench.first SYSTEM WORKLOAD THREADS [CACHE]` is the child: it prints one JSON line when the first result is there and another
-one after some warm calls. Making the inputs is taken out of all times. Gradir runs twice on one cache directory: empty, then filled.
+`python -m bench.first SYSTEM WORKLOAD THREADS [CACHE [preload]]` is the child: it prints one JSON line when the first result is there and
+another one after some warm calls. Making the inputs is taken out of all times. Gradir runs on one cache directory, empty, then filled; and
+once more with everything loaded beforehand, for the first call alone with a filled cache.
 """
 
 from __future__ import annotations
@@ -27,17 +28,20 @@ WARM_CALLS = 5
 def measure(system: str, workload: str, threads: int) -> dict[str, Any]:
     """`{"start", "import", "first", "resident", "peak"}` in seconds and bytes, for gradir `cached` with the same; else why not."""
     if system != "gradir":
-        return _child(system, workload, threads, "")
+        return _child(system, workload, threads)
     cache = tempfile.mkdtemp(prefix="gradir-bench-")
     try:
         cold = _child(system, workload, threads, cache)
-        return cold if "start" not in cold else {**cold, "cached": _child(system, workload, threads, cache)}
+        if "start" not in cold:
+            return cold
+        cached, loaded = _child(system, workload, threads, cache), _child(system, workload, threads, cache, "preload")
+        return {**cold, "cached": {**cached, "first": loaded["first"]}} if "first" in loaded else cold
     finally:
         shutil.rmtree(cache, ignore_errors=True)
 
 
-def _child(system: str, workload: str, threads: int, cache: str) -> dict[str, Any]:
-    command = [*pinned(threads), str(python_of(system)), "-m", "bench.first", system, workload, str(threads), cache]
+def _child(system: str, workload: str, threads: int, *more: str) -> dict[str, Any]:
+    command = [*pinned(threads), str(python_of(system)), "-m", "bench.first", system, workload, str(threads), *more]
     began = time.perf_counter()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT, env=environment(threads, caches=False)
@@ -62,12 +66,12 @@ def _status(name: str) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
-def child(system: str, workload: str, threads: int, cache: str) -> None:
+def child(system: str, workload: str, threads: int, cache: str = "", preload: str = "") -> None:
     module, _, attribute = SYSTEMS[system].partition(":")
     w = WORKLOADS[workload]
     began = time.perf_counter()
     made = getattr(importlib.import_module(module), attribute)
-    running = made(threads, cache) if cache else made(threads)
+    running = made(threads, cache, preload=bool(preload)) if cache else made(threads)
     imported = time.perf_counter() - began
     began = time.perf_counter()
     w.inputs()
@@ -87,4 +91,4 @@ def child(system: str, workload: str, threads: int, cache: str) -> None:
 
 
 if __name__ == "__main__":
-    child(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else "")
+    child(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

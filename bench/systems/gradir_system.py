@@ -71,9 +71,10 @@ class GradirOps(Composites):
 class GradirSystem:
     """Compiles without the disk cache, so that the first call shows the compile time, unless `cache` is a directory."""
 
-    def __init__(self, threads: int, cache: bool | str = False) -> None:
+    def __init__(self, threads: int, cache: bool | str = False, *, preload: bool = True) -> None:
         self.ops, self.threads, self.cache = GradirOps(), threads, cache
-        gd.preload()
+        if preload:  # what a first call would load otherwise: imports are no part of it
+            gd.preload()
 
     def version(self) -> str:
         return gd.__version__

@@ -104,8 +104,8 @@ def test_lines_state_what_was_measured_and_whether_it_is_within() -> None:
     assert verdicts["1 thread: f32 products of 128 to 2048"][1] == "within"
     assert verdicts["1 thread: 3 x 3 convolutions"] == ("80 % (conv3x3_8x64x56x56) and more; 0 of 1 reach it", "beyond")
     assert verdicts["2 threads to 1, products and convolutions"] == ("2.00 (gemm_128x128x128) and more", "within")
-    assert verdicts["first call of the training workloads, caches empty, to JAX's"][1] == "within"
-    assert verdicts["first call with a warm disk cache, all but the two largest"] == ("", "not measured")
+    assert verdicts["trace and compile, training workloads, caches empty, to JAX's"][1] == "within"
+    assert verdicts["the same with a warm disk cache, all but the two largest"] == ("", "not measured")
     assert verdicts["a call of overhead_add8 with `out=`"] == ("0.60 us", "beyond")
     assert verdicts["a call of overhead_add8"] == ("0.40 us", "within")
     assert verdicts["arena + outputs of the training workloads, to JAX's temporaries + outputs"][0].startswith("0.58 ")
