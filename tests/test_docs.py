@@ -14,9 +14,13 @@ import pytest
 import gradir
 from gradir.dialects import custom_calls
 from gradir.dialects.target.implementations import TABLE, rows_of
+from gradir.driver import explain as explaining
+from gradir.driver.tuning import tune as tuning
+from gradir.driver.tuning.trials import Job, Outcome
 from gradir.runtime import library
 from gradir.tools import main as tools
 from gradir.tools.docs_page import GENERATORS
+from tests.driver.test_explain import LIMITS, made_up
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -140,6 +144,27 @@ def test_operator_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (program,) = blocks(page, "mlir")
     a = 4 * np.eye(96, dtype=np.float32)
     np.testing.assert_array_equal(gradir.compile(gradir.parse(program))["f"](a), a / 2)
+
+
+def test_explain_and_tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The blocks of both pages run, on made-up times."""
+    monkeypatch.setenv("GRADIR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(explaining, "measure_runs", lambda: made_up)
+    monkeypatch.setattr(explaining.LimitsFile, "limits", lambda self: LIMITS)
+    monkeypatch.setattr(explaining.LimitsFile, "measured_again", lambda self: LIMITS)
+    real = tuning.tune
+    monkeypatch.setattr(tuning, "tune", lambda *args, **options: real(*args, measure=equal_times, **options))
+    names: dict[str, Any] = {"np": np, "gd": gradir, "model": lambda x, w: gradir.tanh(x @ w)}
+    names |= {"x": np.ones((8, 16), np.float32), "w": np.ones((16, 4), np.float32), "y": np.ones((8, 4), np.float32)}
+    for page in ("explain.md", "tuning.md"):
+        for block in blocks(DOCS / page, "python"):
+            exec(compile(block, page, "exec"), names)
+    out = capsys.readouterr().out
+    assert "contraction tile" in out and "as it was" in out and "between kernels" in out
+
+
+def equal_times(job: Job) -> list[Outcome]:
+    return [Outcome((1.0,) * job.rounds) for _ in job.forms]
 
 
 def test_plugin_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
