@@ -1,7 +1,7 @@
 """Schedules of chains: how many rows go through all stages together, and whether a chain pays at all.
 
-A strip is a block of rows of what one stage writes and a later one reads. The strips of a block stay in half of L2, so that the other half
-is left for the operands that all rows share (keys and values). More rows read those operands less often.
+A strip is a block of rows of what one stage writes and a later one reads. The strips of a block are as large as L2 at most: a stage goes
+through them in order. More rows read the operands that all rows share (keys and values) less often.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradir.lowering.groups.kinds import is_contraction
 from gradir.lowering.schedules.contraction import even_split, most_rows
 from gradir.lowering.schedules.machine import Machine, bytes_of
 
-MOST_ROWS = 96
+MOST_ROWS = 128
 """Rows of a block: more do not read the shared operands less often in a way that shows, and take cache."""
 SHARED_SHARE = 4
 """The operands that all rows of a batch read take a fourth of the last cache at most."""
@@ -78,7 +78,7 @@ def rows_of_block(group: Group, machine: Machine) -> int:
     assert roles is not None
     extent = group.extents[roles.row]
     assert isinstance(extent, int)
-    most = min(MOST_ROWS, machine.l2 // 2 // max(1, traffic_of(group).strip_row), extent)
+    most = min(MOST_ROWS, machine.l2 // max(1, traffic_of(group).strip_row), extent)
     height = most_rows(machine)
     if most < height:
         return most
