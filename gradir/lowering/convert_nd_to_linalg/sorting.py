@@ -1,7 +1,8 @@
-"""`nd.sort`: a template that merges sorted runs, bottom-up, row by row; n log n comparisons, stable. A few first elements are selected.
+"""`nd.sort`: a template that merges sorted runs, bottom-up, row by row; n log n comparisons, stable.
 
 Two buffers per operand: a pass merges runs from one into the other, and passes come in pairs, so that a row ends where it began. The
-sorted dimension comes last, so that a row is contiguous.
+sorted dimension comes last, so that a row is contiguous. Of a sort of which a few first elements are read these are selected; long rows
+with one key are dealt by digits (`radix`).
 """
 
 from __future__ import annotations
@@ -9,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.builtin import IntegerType, i1, i32
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.nd.shape import SliceOp
 from gradir.dialects.nd.sorting import SortOp
-from gradir.dialects.types import element_of, is_unsigned, rank_of, shape_of
+from gradir.dialects.types import Dim, element_of, is_unsigned, rank_of, shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.conversions import widen
-from gradir.lowering.convert_nd_to_linalg.elements import width
+from gradir.lowering.convert_nd_to_linalg.elements import lowered, width
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.radix import PILES, deal_rows, digits_of, is_dealt, key_of
 from gradir.lowering.convert_nd_to_linalg.regions import code_of, scalar_code
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, compare
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
-from gradir.lowering.convert_nd_to_linalg.views import View, dims
+from gradir.lowering.convert_nd_to_linalg.views import Linear, View, dims
 
 Before = Callable[[Scalars, Sequence[SSAValue], Sequence[SSAValue]], SSAValue]
 """`before(scalars, right, left)` -> i1: must the element of the right run, which is later, come before that of the left run?"""
@@ -56,6 +58,8 @@ def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
 
         results = lowering.templates.call_all(lowering.builder, "select", (first, *_key(op, elements)), operands, kept, select)
         return [View(value, dims(*order), element) for value, element in zip(results, elements)]
+    if op.comparator is None and op.number("keys") == 1 and is_dealt(lowered(elements[0]), operands[0]):
+        return _dealt(lowering, op, operands, moved, dims(*order))
     buffers = [lowering.nests.empty(element, moved) for element in (*elements, *elements)]
 
     def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -64,6 +68,21 @@ def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
     results = lowering.templates.call_all(lowering.builder, "sort", _key(op, elements), operands, buffers, body)
     forth = dims(*order)
     return [View(value, forth, element) for value, element in zip(results[:count], elements)]
+
+
+def _dealt(lowering: Lowering, op: SortOp, operands: Sequence[SSAValue], moved: tuple[Dim, ...], forth: tuple[Linear, ...]) -> list[View]:
+    """By digits instead of comparisons."""
+    elements, count = [element_of(value) for value in op.inputs], len(operands)
+    element = lowered(elements[0])
+    key = key_of(element, unsigned=is_unsigned(elements[0]), descending=op.is_descending, total=op.is_total)
+    buffers = [lowering.nests.empty(e, moved) for e in (*elements, *elements)]
+    buffers.append(lowering.nests.empty(i32, (*moved[:-1], PILES)))
+
+    def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return deal_rows(loops, arguments[:count], arguments[count:], key, digits_of(element), _visits(operands[0]))
+
+    results = lowering.templates.call_all(lowering.builder, "deal", _key(op, elements), operands, buffers, body)
+    return [View(value, forth, e) for value, e in zip(results[:count], elements)]
 
 
 def _key(op: SortOp, elements: Sequence[Attribute]) -> Any:
