@@ -12,6 +12,8 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from gradir.driver.explain import Explanation
+from gradir.driver.explain.page import save_page, table_html, timeline_svg
 from gradir.driver.residuals import ResidualReport
 
 STYLE = """
@@ -77,8 +79,9 @@ def page(
     levels: Mapping[str, Mapping[str, str]],
     residuals: Mapping[str, ResidualReport],
     pictures: Sequence[Path],
+    explained: Mapping[str, Explanation],
 ) -> None:
-    """The page: figures, time per stage, and each model's step at each level, with what its gradient keeps."""
+    """The page: figures, time per stage, and each model's step at each level, with what its gradient keeps and its kernels cost."""
     out = [f"<!doctype html><meta charset=utf-8><title>Digits, level by level</title><style>{STYLE}</style><h1>Digits, level by level</h1>"]
     out += ["<table>", *(f"<tr><td>{html.escape(k)}<td>{html.escape(str(v))}" for k, v in results.items()), "</table>"]
     out += [f'<p><img src="{p.name}" alt="{p.stem}">' for p in pictures]
@@ -92,4 +95,8 @@ def page(
             summary = f"{level} ({lines} lines). {MEANING.get(level, '')}"
             out.append(f"<details><summary>{html.escape(summary)}</summary><pre>{html.escape(text)}</pre></details>")
         out += _residuals(residuals[model])
+        folder = path.parent / f"explain-{model}"
+        save_page(explained[model], folder)
+        link = f'<a href="{folder.name}/index.html">roofline and trace</a>'
+        out += [f"<h3>Where the time goes: {link}</h3>", table_html(explained[model]), timeline_svg(explained[model])]
     path.write_text("\n".join(out), encoding="utf-8")

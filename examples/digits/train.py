@@ -25,6 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import gradir as gd
+from gradir.driver.explain import Explanation
 from gradir.driver.residuals import ResidualReport
 
 BATCH = 64
@@ -156,18 +157,21 @@ def main() -> None:
 def write_report(
     out: Path, digits: data.Digits, trained: dict[str, Trained], logits: dict[str, Any], stages: dict[str, float], results: dict[str, Any]
 ) -> None:
-    """Pictures and the page with each step at each level."""
+    """Pictures and the page with each step at each level, and what its kernels cost."""
     curve, table = out / "loss.png", out / "confusion.png"
     report.loss_curve(curve, {name: t.losses for name, t in trained.items()})
     report.confusion(table, {name: confusion(logits[name], digits.test_y) for name in trained})
     levels: dict[str, dict[str, str]] = {}
     residuals: dict[str, ResidualReport] = {}
+    explained: dict[str, Explanation] = {}
     for name, model in (("mlp", models.mlp), ("cnn", models.cnn)):
         state = models.adam_state(trained[name].params)
         step = models.training_step(model, 0.003, 1000)
-        found = gd.compile(step, state, digits.train_x[:BATCH], digits.train_y[:BATCH], threads=1, keep_ir=True).report
-        levels[name], residuals[name] = found.ir, found.residuals
-    report.page(out / "report.html", results, stages, levels, residuals, [curve, table])
+        arguments = (state, digits.train_x[:BATCH], digits.train_y[:BATCH])
+        compiled = gd.compile(step, *arguments, threads=1, keep_ir=True)
+        levels[name], residuals[name] = compiled.report.ir, compiled.report.residuals
+        explained[name] = compiled.explain(*arguments)
+    report.page(out / "report.html", results, stages, levels, residuals, [curve, table], explained)
 
 
 def show(results: dict[str, Any], stages: dict[str, float]) -> None:

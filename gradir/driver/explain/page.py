@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ LANE, WIDTH = 22, 1100
 
 MOST_BARS = 4000
 """Bars that the timeline shows; the trace has all."""
+
+MOST_POINTS = 12
+"""Kernels in the roofline, those that take the most time."""
 
 COLOURS = ("#4878a8", "#d1853f", "#5b9b58", "#b3554f", "#8a6fb0", "#8f7355", "#c77fb0", "#7c7c7c", "#a8a53d", "#4fa6b0")
 
@@ -119,17 +123,23 @@ def roofline(explanation: Explanation, kind: str = "svg") -> bytes:
     for place in limits.sizes:
         bandwidth = limits.bandwidth["copy", place, threads]
         axes.plot([lowest, peak / bandwidth, highest], [lowest * bandwidth / 1e9, peak / 1e9, peak / 1e9], color="#888", linewidth=1)
-        axes.annotate(f"{place} {bandwidth / 1e9:.0f} GB/s", (lowest, lowest * bandwidth / 1e9), fontsize=8, color="#666", rotation=28)
+        along = {"rotation": math.degrees(math.atan(bandwidth / 1e9)), "rotation_mode": "anchor", "transform_rotates_text": True}
+        axes.text(lowest * 1.1, lowest * 1.15 * bandwidth / 1e9, f"{place} {bandwidth / 1e9:.0f} GB/s", fontsize=8, color="#666", **along)
     axes.annotate(f"FMA f32 {peak / 1e9:.0f} GF/s", (highest, peak / 1e9), fontsize=8, color="#666", ha="right", va="bottom")
-    for k, row in enumerate(points):
+    for k, row in enumerate(points[:MOST_POINTS]):
         _point(axes, row, COLOURS[k % len(COLOURS)])
-    axes.set(xscale="log", yscale="log", xlabel="operations per byte", ylabel="GF/s", title=explanation.title())
+    axes.set(xscale="log", yscale="log", xlabel="operations per byte", ylabel="GF/s", title=_plot_title(explanation))
     axes.title.set_fontsize(9)
     if points:
         axes.legend(fontsize=7, loc="lower right")
     stream = io.BytesIO()
     figure.savefig(stream, format=kind, dpi=130)
     return stream.getvalue()
+
+
+def _plot_title(explanation: Explanation) -> str:
+    count = explanation.threads
+    return f"@{explanation.function}, {count} thread{'s' * (count != 1)}, {duration_text(explanation.seconds or 0.0)} a run"
 
 
 def _point(axes: Any, row: KernelRow, colour: str) -> None:
