@@ -22,6 +22,8 @@ PARALLEL_WORK = 2_000_000
 """Multiply-adds from which on a second thread pays: 40 us of one thread, 23 of two that are awake; waking one takes about as long."""
 PANELS = 16
 """Panels of columns that are packed together."""
+ROWS_PACKED_PANELS, GROUP_BYTES = 64, 4 << 20
+"""Panels of a group where blocks of rows are copied too, and what they take at most."""
 MOST_BLOCK = 96
 """Rows that go through a group of panels together, where L2 has room for them."""
 K_BLOCK = 512
@@ -120,15 +122,16 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
         steps = 0
     else:
         steps = _k_block(machine, tile[0], depth, rows, rest, size, bool(pack))
-    in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
-    in_columns = 0
-    if (pack and one_loop) or last in parallel:
-        in_columns = _columns_of_group(machine, columns, tile[1], PANELS if pack and one_loop else 1, last in parallel)
-    if parallel and parallel[0] in rows_dims:
-        in_rows = min(in_rows or MOST_BLOCK, -(-extents[parallel[0]] // (2 * machine.threads)))
     turned = one_loop and len(roles.k) == 1 and _is_last_dim(core.dims, core.inputs[0 if column_dims is roles.n else 1], rows_dims[0])
     if turned and pack == [1] and columns >= TURNED and depth >= 8:
         pack = [0, *pack]
+    in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
+    in_columns = 0
+    if (pack and one_loop) or last in parallel:
+        most = _panels_of_group((steps or depth) * tile[1] * size, 0 in pack) if pack and one_loop else 1
+        in_columns = _columns_of_group(machine, columns, tile[1], most, last in parallel)
+    if parallel and parallel[0] in rows_dims:
+        in_rows = min(in_rows or MOST_BLOCK, -(-extents[parallel[0]] // (2 * machine.threads)))
     block = [in_rows, in_columns, steps]
     return ContractionAttr.of(tile=tile, block=block if any(block) else [], pack=pack, parallel=parallel)
 
@@ -137,6 +140,14 @@ def _rows_of_block(machine: Machine, height: int, depth: int, size: int) -> int:
     """Rows of the other operand that take three quarters of L2, whole tiles of them, at most `MOST_BLOCK`."""
     room = machine.l2 * 3 // 4 // max(1, depth * size)
     return max(height, min(MOST_BLOCK, room) // height * height)
+
+
+def _panels_of_group(panel_bytes: int, packs_rows: bool) -> int:
+    """Panels that are packed together: more where each group copies the rows again, as long as they take a few MB."""
+    most = ROWS_PACKED_PANELS if packs_rows else PANELS
+    while most > PANELS and most * panel_bytes > GROUP_BYTES:
+        most //= 2
+    return most
 
 
 def _columns_of_group(machine: Machine, columns: int, width: int, most: int, shared: bool) -> int:
