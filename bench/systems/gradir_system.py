@@ -80,11 +80,11 @@ class GradirSystem:
         return gd.__version__
 
     def prepare(self, w: Workload, dtype: Any = np.float32) -> Cell:
-        """Training steps update their parameters in place, as PyTorch's do here: the arrays are donated. Those of an inference are frozen,
-        as they are constants in ONNX Runtime's graphs.
+        """Training steps update their parameters in place, as PyTorch's do here: the arrays are donated. Those of a model's
+        inference are frozen, as they are constants in ONNX Runtime's graphs; the filter of a lone convolution is not, which is faster here.
         """
         function, n = self.function(w), w.params if w.kind == "train" else 0
-        frozen = w.params if w.kind == "forward" else 0
+        frozen = w.params if w.kind == "forward" and w.group != "conv" else 0
         jitted = gd.jit(function, threads=self.threads, cache=self.cache, donate=tuple(range(n)), frozen=tuple(range(frozen)))
         inputs = [x.astype(dtype) if x.dtype == np.float32 else x for x in w.inputs()]
         inputs[:frozen] = [gd.freeze(x) for x in inputs[:frozen]]
