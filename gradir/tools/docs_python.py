@@ -24,6 +24,7 @@ derivative is by [numerics](numerics.md). Arguments are arrays, numpy arrays or 
 SECTIONS = {
     "jit": "Compile",
     "compiled": "Compile",
+    "frozen": "Compile",
     "dynamic": "Compile",
     "program": "Programs from text",
     "costs": "Costs",
