@@ -27,6 +27,10 @@ DEPTH = 6
 """How many producers `is_finite` looks at: keeps it constant time."""
 
 
+FOLDED_LIMIT = 1 << 22
+"""Elements of a constant up to which it is computed with while compiling, where the program does not grow by that."""
+
+
 def splat(value: SSAValue) -> float | int | None:
     """The number that fills a constant tensor, also through a broadcast; None of anything else."""
     op = value.owner
@@ -90,7 +94,7 @@ def _converts_finitely(op: ConvertOp) -> bool:
 
 
 def fold_constants(op: NdOp, folder: Folder) -> Values:
-    """f(constants) -> the constant, for splats of any size and short results."""
+    """f(constants) -> the constant, for splats of any size, short results, and results that take the place of a large constant."""
     constants = [operand.owner for operand in op.operands]
     if not constants or not all(isinstance(c, ConstantOp) for c in constants) or not is_static(op.results[0]):
         return None
@@ -99,9 +103,18 @@ def fold_constants(op: NdOp, folder: Folder) -> Values:
         result = op.evaluate(*(_scalar(c) for c in known))
         return [fill(folder, op.results[0].type, result.item())]
     sizes = [_size(value) for value in (*op.operands, op.results[0])]
-    if max(sizes) > DENSE_LIMIT or op.FAMILY == "composite":
+    if op.FAMILY == "composite" or (max(sizes) > DENSE_LIMIT and not _replaces_a_constant(op, known, sizes[-1])):
         return None
     return [place(folder, ConstantOp.make(op.evaluate(*(c.evaluate() for c in known))))]
+
+
+def _replaces_a_constant(op: NdOp, known: Sequence[ConstantOp], size: int) -> bool:
+    """Is the result no larger than a constant that nobody else reads? Weights in another layout are made once, not in each call."""
+    if op.FAMILY not in ("elementwise", "shape", "mathematics") or len(op.results) != 1:
+        return False
+    large = [c for c in known if not c.is_splat and _size(c.result) > DENSE_LIMIT]
+    gone = max((_size(c.result) for c in large), default=0)
+    return size <= gone <= FOLDED_LIMIT and all(c.result.has_one_use() for c in large)
 
 
 def _scalar(op: ConstantOp) -> NDArray[Any]:

@@ -21,7 +21,7 @@ Rule = Callable[[Any, "Folder"], Sequence[SSAValue] | None]
 
 FOLD_MODULES: dict[str, list[str]] = {
     "arith": ["gradir.lowering.folds.arith"],
-    "nd": ["gradir.lowering.folds.nd"],
+    "nd": ["gradir.lowering.folds.nd", "gradir.lowering.folds.nd_scales"],
     "scf": ["gradir.lowering.folds.scf"],
     "tensor": ["gradir.lowering.folds.tensor"],
 }
