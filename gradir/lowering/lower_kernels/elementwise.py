@@ -23,7 +23,9 @@ from gradir.lowering.schedules.machine import Machine
 MOST_PIECE_OPS = 60
 """Ops of all left-over pieces together, beyond which left-over elements go one by one."""
 TASK_ELEMENTS = 1 << 15
-"""Elements of one parallel task."""
+"""Elements of one parallel task, at most."""
+TASKS_PER_THREAD = 4
+"""So many tasks of few expensive elements, as the pool cuts a range."""
 
 
 def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
@@ -52,14 +54,19 @@ def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
         nest(b, around, space, space.origin, lambda c, at: vectors(c, at, 0, space.extents[dim]))
         return
     if not around:
-        block = TASK_ELEMENTS // lanes * lanes
-        each_block(b, 0, space.extents[dim], block, lambda c, low, high: vectors(c, space.origin, low, high))
+        block = _task(space.extents[dim], machine) // lanes * lanes
+        each_block(b, 0, space.extents[dim], max(lanes, block), lambda c, low, high: vectors(c, space.origin, low, high))
         return
 
     def row(c: LoopBuilder, i: SSAValue) -> None:
         nest(c, around[1:], space, space.origin.moved(around[0], i), lambda e, at: vectors(e, at, 0, space.extents[dim]))
 
     b.parallel(0, space.extents[around[0]], 1, row)
+
+
+def _task(extent: Index, machine: Machine) -> int:
+    """Elements of a task."""
+    return min(TASK_ELEMENTS, -(-extent // (TASKS_PER_THREAD * machine.threads))) if isinstance(extent, int) else TASK_ELEMENTS
 
 
 def runs_on_vectors(space: Space, dim: int) -> bool:
