@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "reference": {"errors", "printing", "size_algebra", "ir", "dialects"},
     "ptx": {"errors"},
     "runtime": {"errors", "printing", "size_algebra", "ptx"},
-    "driver": {"errors", "size_algebra", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime"},
+    "driver": {"errors", "size_algebra", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime", "ptx"},
     "frontends": {"errors", "printing", "size_algebra", "ir", "dialects", "runtime", "driver"},
     "tools": {"errors", "size_algebra", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime", "driver", "frontends"},
 }

@@ -85,6 +85,37 @@ OPERATOR: dict[str, Code] = {
         cause="a misspelt name, another element type, or a package that is not installed.",
         next_step="the error lists the op's implementations and why each does not apply; remove the attribute to let the table choose.",
     ),
+    "OP060": operator(
+        "not PTX",
+        meaning="The emulator's parser met something that PTX's grammar does not have there.",
+        cause="a truncated file, text of another assembler, or a directive that no compiler the emulator knows writes.",
+        next_step="the message has the line; `ptxas` says whether it is PTX at all.",
+    ),
+    "OP061": operator(
+        "an instruction that the emulator does not know",
+        meaning="The text is PTX, but one of its instructions, or this form of it, is outside of the subset in docs/ptx.md.",
+        cause="textures, surfaces, clusters, or an instruction newer than the emulator.",
+        next_step="leave the instruction out of what is to be emulated, or add its meaning in gradir/ptx/instructions.",
+    ),
+    "OP062": operator(
+        "a kernel did something wrong",
+        meaning="The emulator ran a kernel and saw a race, an access out of bounds, misaligned or of memory that nobody wrote, lanes that "
+        "miss a synchronisation, or warps that wait for ever.",
+        cause="a missing barrier, a guard that is off by one, a wrong offset; the report has the instruction, the block and the thread.",
+        next_step="read the first report: later ones often follow from it. `launch(..., check=False)` returns all of them.",
+    ),
+    "OP063": operator(
+        "a launch that does not end",
+        meaning="A kernel was still running after more instructions than any of its size should need.",
+        cause="a loop whose condition never changes, or one that waits for another block that is not resident.",
+        next_step="`together=True` lets all blocks be resident at once.",
+    ),
+    "OP064": operator(
+        "a launch that does not fit the kernel",
+        meaning="Name, grid, block or arguments are not what the kernel declares.",
+        cause="another number of arguments than parameters, a block that is not the one of .reqntid, an array with strides.",
+        next_step="expected says what the kernel takes, in its order.",
+    ),
     "OP100": operator(
         "no meaning here",
         meaning="The reference evaluator has no meaning for this op at this place, or no values of this type.",

@@ -154,6 +154,9 @@ def _launch(machine: Machine, op: gpu.LaunchFuncOp, *values: Value) -> None:
     required = kernel.known_block_size
     if required is not None and tuple(required.get_values()) != size:
         machine.fail(op, "OP100", "the block size is not the kernel's", expected=str(list(required.get_values())), found=str(list(size)))
+    if machine.launcher is not None:
+        machine.launcher(kernel, (grid[0], grid[1], grid[2]), (size[0], size[1], size[2]), values[6:])
+        return
     blocks = list(product(*(range(n) for n in reversed(grid))))
     machine.rng.shuffle(blocks)
     for z, y, x in blocks:

@@ -29,6 +29,10 @@ Step: TypeAlias = "tuple[Operation, Implementation, tuple[SSAValue, ...], tuple[
 Watcher = Callable[[Operation, Sequence[Value], Sequence[Value]], Sequence[Value]]
 """`w(op, operands, results)` -> results: sees every op after it ran, and may change its results (see `noise`)."""
 
+Size: TypeAlias = "tuple[int, int, int]"
+Launcher = Callable[[Operation, Size, Size, Sequence[Value]], None]
+"""`launch(kernel, grid, block, operands)`: runs a `gpu.func`."""
+
 _IMPLEMENTATIONS: dict[str, Implementation] = {}
 
 FAMILIES: dict[str, str] = {
@@ -83,6 +87,7 @@ class Machine:
         self.globals: dict[str, Value] = {}
         self.grids: list[Any] = []  # coordinates of the running `linalg.generic`
         self.race: Any = None  # the `Race` of the running `scf.parallel`, see `buffers`
+        self.launcher: Launcher | None = None  # who runs kernels of a GPU in place of the evaluator
         self._binding: set[Block] = set()  # blocks of regions that name sizes: each run names its own
         self._steps: dict[Block, list[Step]] = {}
         self._symbols: dict[str, Operation] = {}

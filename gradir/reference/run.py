@@ -21,7 +21,7 @@ from gradir.errors import GradirError
 from gradir.ir.passes import error_at
 from gradir.ir.structure import single_block
 from gradir.reference.buffers import View, allocate, check_type, holding, read
-from gradir.reference.machine import Machine, Value, Watcher
+from gradir.reference.machine import Launcher, Machine, Value, Watcher
 from gradir.reference.sizes import named_sizes
 from gradir.reference.values import dtype_of, whole
 
@@ -39,15 +39,18 @@ def run(
     result_shapes: Sequence[Sequence[int]] | None = None,
     seed: int = 0,
     watch: Watcher | None = None,
+    launcher: Launcher | None = None,
 ) -> list[Array]:
     """The results of `@entry` on `inputs`.
 
     At level 3 and 4, without attributes that name outputs, `None` stands for a buffer that the function fills; those are the results. If
     there is none, every buffer may be updated, and the results are the final contents of all.
-    `result_shapes` gives the sizes of outputs whose types have `?`. `seed` orders parallel loops. Raises `GradirError` OP1xx where the
+    `result_shapes` gives the sizes of outputs whose types have `?`. `seed` orders parallel loops. `launcher` runs kernels
+    of a GPU that the program launches (else the evaluator does, thread by thread). Raises `GradirError` OP1xx where the
     program has no meaning.
     """
     machine = Machine(module, seed=seed, watch=watch)
+    machine.launcher = launcher
     function = machine.function(entry)
     if function is None or not function.body.blocks:
         message = f"no function @{entry} with a body in the module"

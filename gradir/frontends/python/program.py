@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation
 from gradir.dialects.types import element_of, numpy_dtype
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.compile import compile_module
+from gradir.driver.emulate import PtxLauncher, evaluate_as_ptx
 from gradir.driver.evaluate import evaluate_as_it_is, evaluate_level1
 from gradir.driver.lower import lower
 from gradir.driver.residuals import ResidualReport, residual_report
@@ -212,8 +213,10 @@ class Evaluated:
         self._results = {f.sym_name.data: tuple(f.function_type.outputs) for f in public_functions(module)}
         self._names = tuple(self._results)
         self._module = module.clone()
+        self._launcher: PtxLauncher | None = None
         if target == "cuda:emulated":
             self._module = lower(self._module, target="cuda")
+            self._launcher = PtxLauncher(self._module)
 
     def __iter__(self) -> Any:
         return iter(self._names)
@@ -232,8 +235,11 @@ class Evaluated:
     def run(self, name: str, arrays: Sequence[Any]) -> list[Any]:
         """The results of one function."""
         inputs = [np.asarray(array) for array in arrays]
-        evaluate = evaluate_level1 if self.target == "reference" else evaluate_as_it_is
-        return [_as_typed(kind, value) for kind, value in zip(self._results[name], evaluate(self._module, name, inputs), strict=True)]
+        if self._launcher is not None:
+            values = evaluate_as_ptx(self._module, name, inputs, self._launcher)
+        else:
+            values = evaluate_level1(self._module, name, inputs)
+        return [_as_typed(kind, value) for kind, value in zip(self._results[name], values, strict=True)]
 
 
 def _as_typed(kind: Attribute, value: Any) -> Any:
@@ -267,8 +273,8 @@ class EvaluatedFunction:
 def compile_program(module: ModuleOp, *, target: str = "host", **options: Any) -> Module | Evaluated:
     """`gradir.compile` of a module: what runs its public functions.
 
-    `target`: host, cpu, cpu:NAME (machine code), reference (the definition of each op), cuda:emulated (the level-4 CUDA program, thread by
-    thread, with races and reads of unwritten memory reported). Other options as in `compile_module`.
+    `target`: host, cpu, cpu:NAME (machine code), reference (the definition of each op), cuda:emulated (the PTX of a CUDA program, in the
+    emulator: races, accesses out of bounds and reads of unwritten memory are errors). Other options as in `compile_module`.
     """
     for known in EVALUATED:
         if target == known:

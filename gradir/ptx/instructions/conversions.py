@@ -1,0 +1,141 @@
+"""`cvt` between integers and floats of all widths, with every rounding, saturation and packing of pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from gradir.ptx.instructions.arithmetic import FLOATS, ROUNDINGS, directed
+from gradir.ptx.instructions.forms import Array, flushed, has, pointwise, saturated, types_of, unary
+from gradir.ptx.machine import Step
+from gradir.ptx.syntax import Instruction
+from gradir.ptx.types import DTYPES
+
+_INTEGER_ROUNDINGS = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+
+
+def compile_cvt(op: Instruction) -> Step | None:
+    """One type to another; `cvt.rn.bf16x2.f32 d, a, b` packs b into the low half."""
+    kinds = types_of(op)
+    if len(kinds) < 2:
+        return None
+    to, source = kinds[0], kinds[1]
+    if to in ("f16x2", "bf16x2") and source == "f32":
+        return _packed(op, to)
+    if to in ("e4m3x2", "e5m2x2") or "e4m3x2" in op.opcode or "e5m2x2" in op.opcode:
+        return None
+    if to == "tf32":
+        return unary(op, lambda x: to_tf32(x).view(np.uint32), ["f32"])
+    return unary(op, lambda x: converted(op, x, to), [source])
+
+
+def converted(op: Instruction, x: Array, to: str) -> Array:
+    """`x` as the type `to`, with the modifiers of `op`."""
+    source_float, to_float = x.dtype not in _INTEGERS, to in FLOATS
+    dtype = DTYPES[to]
+    if has(op, "ftz") and x.dtype == np.float32:
+        x = flushed(x)
+    if source_float and not to_float:
+        return to_integer(x, dtype, next((part for part in op.opcode if part in _INTEGER_ROUNDINGS), "rzi"))
+    if source_float:
+        found = to_float_type(op, x, dtype)
+        if has(op, "relu"):
+            found = np.where(np.isnan(found), found, np.maximum(found, np.zeros((), found.dtype)))
+        found = flushed(found) if has(op, "ftz") and dtype == np.float32 else found
+        return saturated(found) if has(op, "sat") else found
+    if to_float:
+        return from_integer(op, x, dtype)
+    if has(op, "sat"):
+        limits = np.iinfo(dtype)
+        low, high = max(limits.min, np.iinfo(x.dtype).min), min(limits.max, np.iinfo(x.dtype).max)
+        return np.clip(x, low, high).astype(dtype)
+    return x.astype(dtype)
+
+
+_INTEGERS = frozenset(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))
+
+
+def to_integer(x: Array, dtype: np.dtype[Any], rounding: str) -> Array:
+    """Rounded, then kept within the range; NaN is 0 (and the highest bit alone for 64-bit results of f32, as the hardware has it)."""
+    wide = x.astype(np.float64)
+    rounded = _INTEGER_ROUNDINGS[rounding](wide)
+    limits = np.iinfo(dtype)
+    inside = (rounded >= float(limits.min)) & (rounded < float(limits.max) + (1 if dtype.itemsize < 8 else 0))
+    values = np.where(inside, rounded, 0).astype(dtype)
+    values = np.where(rounded > float(limits.max) - (0 if dtype.itemsize < 8 else 1), dtype.type(limits.max), values)
+    values = np.where(rounded < float(limits.min), dtype.type(limits.min), values)
+    return np.where(np.isnan(wide), dtype.type(0), values)
+
+
+def to_float_type(op: Instruction, x: Array, dtype: np.dtype[Any]) -> Array:
+    """A float in another width (or rounded to a whole number in its own)."""
+    whole = next((part for part in op.opcode if part in _INTEGER_ROUNDINGS), None)
+    if whole is not None:
+        return np.copysign(_INTEGER_ROUNDINGS[whole](x.astype(np.float64)), x.astype(np.float64)).astype(dtype)
+    wide = x.astype(np.float64)
+    found = x.astype(np.float32).astype(dtype) if x.dtype == np.float32 and dtype.itemsize == 2 else narrowed(wide, dtype)
+    rounding = next((part for part in op.opcode if part in ROUNDINGS), None)
+    if rounding is not None and dtype.itemsize < x.dtype.itemsize:
+        found = _directed(found, wide, rounding)
+    return found
+
+
+def narrowed(wide: Array, dtype: np.dtype[Any]) -> Array:
+    """f64 rounded once to a narrower type: what goes through f32 is made odd first where f32 would round on its own."""
+    if dtype != np.dtype(ml_dtypes.bfloat16):
+        return wide.astype(dtype)
+    single = wide.astype(np.float32)
+    inexact = single.astype(np.float64) != wide
+    bits = single.view(np.int32)
+    toward = np.where((np.abs(single.astype(np.float64)) > np.abs(wide)) & inexact, -1, 0)
+    odd = np.where(inexact & np.isfinite(single), (bits + toward) | 1, bits).astype(np.int32)
+    return odd.view(np.float32).astype(dtype)
+
+
+def _directed(found: Array, wide: Array, rounding: str) -> Array:
+    if found.dtype.kind == "f":
+        return directed(found, wide, rounding)
+    bits = found.view(np.uint16)
+    over, under = np.abs(found.astype(np.float64)) > np.abs(wide), np.abs(found.astype(np.float64)) < np.abs(wide)
+    smaller, larger = (bits - 1).view(found.dtype), (bits + 1).view(found.dtype)
+    if rounding == "rz":
+        return np.where(over, smaller, found)
+    outward = (wide > 0) == (rounding == "rp")
+    return np.where(over & ~outward, smaller, np.where(under & outward, larger, found))
+
+
+def from_integer(op: Instruction, x: Array, dtype: np.dtype[Any]) -> Array:
+    """An integer as a float, rounded once."""
+    rounding = next((part for part in op.opcode if part in ROUNDINGS), None)
+    if dtype.itemsize == 2:
+        return narrowed(x.astype(np.float64), dtype)
+    found = x.astype(dtype)
+    if rounding is None:
+        return found
+    exact = x.astype(np.longdouble)
+    over, under = found.astype(np.longdouble) > exact, found.astype(np.longdouble) < exact
+    down, up = np.nextafter(found, dtype.type(-np.inf)), np.nextafter(found, dtype.type(np.inf))
+    lower, upper = np.where(over, down, found), np.where(under, up, found)
+    return {"rm": lower, "rp": upper, "rz": np.where(x < 0, upper, lower)}[rounding]
+
+
+def to_tf32(x: Array) -> Array:
+    """f32 with 10 bits of mantissa, rounded to nearest, ties away from zero (`.rna`)."""
+    bits = x.astype(np.float32).view(np.uint32)
+    rounded = ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isfinite(x), rounded, x).astype(np.float32)
+
+
+def _packed(op: Instruction, to: str) -> Step:
+    half = "f16" if to == "f16x2" else "bf16"
+
+    def function(upper: Array, lower: Array) -> Array:
+        halves = [np.ascontiguousarray(converted(op, v, half)).view(np.uint16).astype(np.uint32) for v in (upper, lower)]
+        return halves[0] << np.uint32(16) | halves[1]
+
+    return pointwise(op, function, ["f32", "f32"])
+
+
+COMPILERS = {"cvt": compile_cvt}

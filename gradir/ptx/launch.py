@@ -1,0 +1,211 @@
+"""Launching a kernel of a PTX text on numpy arrays: `launch(text, "k", grid=4, block=128, args=[x, y, np.int32(n)])`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gradir.errors import GradirError
+from gradir.ptx.instructions import compiled
+from gradir.ptx.machine import Machine, Step, size_of
+from gradir.ptx.memory import OFFSET_BITS, POISON, GlobalMemory
+from gradir.ptx.parser import parse
+from gradir.ptx.reports import Reports, launch_failed
+from gradir.ptx.state import LANES, Blocks
+from gradir.ptx.syntax import Function, PtxModule, Variable
+from gradir.ptx.types import WIDTHS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Size: TypeAlias = "int | Sequence[int]"
+
+RESIDENT_BYTES = 1 << 27
+"""Registers and shared memory of the blocks that run together; the rest of a grid runs after them."""
+
+
+@lru_cache(64)
+def _module(text: str) -> PtxModule:
+    return parse(text)
+
+
+@lru_cache(256)
+def _steps(text: str, entry: str) -> tuple[Step, ...]:
+    return compiled(_module(text).functions[entry])
+
+
+def launch(
+    text: str,
+    entry: str = "",
+    *,
+    grid: Size,
+    block: Size,
+    args: Sequence[Any] = (),
+    shared: int = 0,
+    seed: int | None = None,
+    undefined: Sequence[int] = (),
+    check: bool = True,
+    together: bool = False,
+) -> Reports:
+    """Run kernel `entry` (empty: the only one) of a PTX text; arrays among `args` are its global memory and are changed in place.
+
+    `args` in order of the parameters: arrays for pointers (each an allocation of its own, views of one array too), numbers for scalars
+    (as numpy scalars or Python numbers, stored with the parameter's type), bytes for structures. `shared`: bytes of dynamic shared
+    memory. `seed`: run warps in random order and pieces (None: in order); what is reported does not depend on it, results of racing
+    kernels do. `undefined`: positions of arrays whose contents count as not written. `together`: all blocks are resident at once, for
+    kernels that wait across blocks. Returns the reports; with `check`, a mistake is a `GradirError` OP062.
+    """
+    module = _module(text)
+    function = _entry(module, entry)
+    limits = _triple(block)
+    wanted = function.limits.get("reqntid")
+    if wanted and _triple(wanted) != limits:
+        raise _bad_launch(function, f"a block of {_triple(wanted)} threads, as .reqntid says", str(limits))
+    if not 0 < int(np.prod(limits)) <= 1024:
+        raise _bad_launch(function, "from 1 to 1024 threads a block", str(limits))
+    memory = GlobalMemory()
+    parameters, parameter_bytes = _parameters(function, args, memory, frozenset(undefined))
+    symbols, static, local = _symbols(module, function, memory)
+    reports = Reports()
+    steps = _steps(text, function.name)
+    random = np.random.default_rng(seed)
+    granule = _granule(function)
+    for blocks in _batches(function, _triple(grid), limits, static + shared, together):
+        Machine(
+            module, function, steps, blocks, memory, parameters, parameter_bytes, symbols, reports, random, local, seed is not None, granule
+        ).run()
+    if check and reports.mistakes:
+        raise launch_failed(reports.mistakes)
+    return reports
+
+
+def _entry(module: PtxModule, entry: str) -> Function:
+    names = module.entries()
+    if not entry and len(names) == 1:
+        return module.functions[names[0]]
+    if entry not in names:
+        raise GradirError(
+            f"the PTX has no kernel '{entry}'",
+            part="operator",
+            code="OP064",
+            expected=", ".join(names) or "an .entry",
+            found=entry or "no name",
+            hint="name one of them",
+        )
+    return module.functions[entry]
+
+
+def _triple(size: Size) -> tuple[int, int, int]:
+    found = (size,) if isinstance(size, int) else tuple(int(n) for n in size)
+    full = (*found, 1, 1, 1)
+    return full[0], full[1], full[2]
+
+
+def _bad_launch(function: Function, expected: str, found: str) -> GradirError:
+    return GradirError(
+        f"@{function.name} cannot be launched so",
+        part="operator",
+        code="OP064",
+        function=f"@{function.name}",
+        expected=expected,
+        found=found,
+    )
+
+
+def _parameters(function: Function, args: Sequence[Any], memory: GlobalMemory, undefined: frozenset[int]) -> tuple[dict[str, int], Array]:
+    """Offsets of the parameters, and their bytes."""
+    if len(args) != len(function.parameters):
+        raise _bad_launch(function, f"{len(function.parameters)} arguments", str(len(args)))
+    offsets: dict[str, int] = {}
+    data = bytearray()
+    for position, (parameter, value) in enumerate(zip(function.parameters, args)):
+        data += bytes(-len(data) % parameter.align)
+        offsets[parameter.name] = len(data)
+        data += _bytes_of(function, parameter, position, value, memory, position not in undefined)
+    return offsets, np.frombuffer(bytes(data) + bytes(16), np.uint8)
+
+
+@dataclass(frozen=True)
+class DeviceBuffer:
+    """Memory that lives on between launches: its bytes, and a flag per byte that says whether it was written (None: all of it was)."""
+
+    data: Array
+    written: Array | None = None
+
+
+def _bytes_of(function: Function, parameter: Variable, position: int, value: Any, memory: GlobalMemory, defined: bool) -> bytes:
+    size = size_of(parameter)
+    if isinstance(value, DeviceBuffer):
+        return memory.add(parameter.name, value.data, written=value.written).address.to_bytes(8, "little")[:size]
+    if isinstance(value, np.ndarray):
+        if not value.flags.c_contiguous:
+            raise _bad_launch(function, f"a contiguous array for {parameter.name}", f"strides {value.strides}")
+        flat: Array = value.reshape(-1).view(np.uint8) if value.size else np.zeros(0, np.uint8)
+        written = None if defined else np.zeros(flat.size, np.bool_)
+        return memory.add(parameter.name, flat, written=written).address.to_bytes(8, "little")[:size]
+    if isinstance(value, bytes | bytearray):
+        if len(value) != size:
+            raise _bad_launch(function, f"{size} bytes for {parameter.name}", f"{len(value)} bytes")
+        return bytes(value)
+    if isinstance(value, np.generic):
+        raw = value.tobytes()
+        if len(raw) != size and not isinstance(value, np.integer | np.bool_):
+            raise _bad_launch(function, f"a value of {size} bytes for {parameter.name}", f"{value.dtype}")
+        return raw if len(raw) == size else (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    if parameter.type in ("f32", "f64"):
+        return np.dtype(f"f{size}").type(value).tobytes()
+    if not isinstance(value, int):
+        raise _bad_launch(function, f"a whole number or a numpy scalar for {parameter.name} (.{parameter.type})", repr(value))
+    return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+
+def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tuple[dict[str, tuple[str, int]], int, int]:
+    """Addresses of all variables, bytes of static shared memory, bytes of local memory of a thread."""
+    symbols: dict[str, tuple[str, int]] = {}
+    sizes = {"shared": 0, "local": 0, "param": 0}
+    dynamic: list[str] = []
+    for name, variable in {**module.variables, **function.variables}.items():
+        if variable.space in ("global", "const"):
+            data = np.frombuffer(variable.data if variable.data is not None else bytes(size_of(variable)), np.uint8).copy()
+            symbols[name] = ("global", memory.add(name, data, readonly=variable.space == "const").address)
+        elif variable.space == "shared" and variable.extern:
+            dynamic.append(name)
+        elif variable.space in ("shared", "local", "param"):
+            space = "local" if variable.space == "param" else variable.space
+            at = -(-sizes[space] // variable.align) * variable.align
+            symbols[name] = (space, at)
+            sizes[space] = at + size_of(variable)
+    start = -(-sizes["shared"] // 16) * 16 if dynamic else sizes["shared"]
+    symbols.update((name, ("shared", start)) for name in dynamic)
+    for name, variable in {**module.variables, **function.variables}.items():
+        for at, pointee, offset in variable.pointees:
+            target = memory.allocations[symbols[name][1] >> OFFSET_BITS].data
+            address = symbols[pointee][1] + offset
+            target[at : at + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
+    return symbols, start, sizes["local"]
+
+
+def _granule(function: Function) -> int:
+    """The narrowest access to shared memory in bytes, 4 at most: races are told apart so far."""
+    found = 4
+    for op in function.body:
+        if op.opcode[0] in ("ld", "st", "atom", "red") and "param" not in op.opcode:
+            kinds = [part for part in op.opcode if part in WIDTHS]
+            found = min(found, max(1, WIDTHS[kinds[-1]] // 8)) if kinds else found
+    return found
+
+
+def _batches(function: Function, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, together: bool) -> Iterator[Blocks]:
+    """The blocks of a grid in order, so many at a time as fit into `RESIDENT_BYTES`."""
+    total = grid[0] * grid[1] * grid[2]
+    warps = -(-block[0] * block[1] * block[2] // LANES)
+    cost = warps * LANES * 4 * max(1, len(function.registers)) + shared * (2 + 4 * (2 + warps))
+    at_once = total if together else max(1, min(total, RESIDENT_BYTES // max(1, cost)))
+    numbers = np.arange(total)
+    coordinates = np.stack([numbers % grid[0], numbers // grid[0] % grid[1], numbers // (grid[0] * grid[1])], 1)
+    for first in range(0, total, at_once):
+        chosen = coordinates[first : first + at_once]
+        memory = np.full((len(chosen), shared), POISON, np.uint8)
+        yield Blocks(chosen, block, grid, (1, 1, 1), memory, np.zeros((len(chosen), shared), np.bool_), warps)

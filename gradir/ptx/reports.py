@@ -1,0 +1,88 @@
+"""What the emulator has to say about a launch: mistakes, which make the launch wrong, and advice, which does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from gradir.errors import GradirError
+from gradir.ptx.syntax import Source
+
+Kind: TypeAlias = Literal[
+    "race",
+    "out of bounds",
+    "misaligned",
+    "uninitialised read",
+    "divergent sync",
+    "deadlock",
+    "unwaited copy",
+    "unwaited wgmma",
+    "missing fence",
+    "bad barrier",
+    "trap",
+    "bank conflict",
+    "uncoalesced",
+]
+ADVICE: frozenset[str] = frozenset({"bank conflict", "uncoalesced"})
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One finding: its kind, the instruction (position, text, source), the lane, what was found, and of a race the other access."""
+
+    kind: Kind
+    kernel: str
+    position: int
+    instruction: str
+    source: Source
+    message: str
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    other: tuple[int, str, Source] | None = None
+
+    def __str__(self) -> str:
+        where = f"@{self.kernel} {self.source}: {self.instruction}"
+        who = f" [block {self.block}, thread {self.thread}]" if self.thread is not None else ""
+        also = f"\n  with {self.other[2]}: {self.other[1]}" if self.other is not None else ""
+        return f"{self.kind}: {self.message}\n  at {where}{who}{also}"
+
+
+@dataclass
+class Reports:
+    """The findings of a launch, each place once per kind: how often it happened is counted."""
+
+    found: dict[tuple[str, int, int], Report] = field(default_factory=dict[tuple[str, int, int], Report])
+    counts: dict[tuple[str, int, int], int] = field(default_factory=dict[tuple[str, int, int], int])
+
+    def add(self, report: Report, times: int = 1) -> None:
+        """Keep the first of its kind at its place."""
+        key = (report.kind, report.position, report.other[0] if report.other is not None else -1)
+        self.found.setdefault(key, report)
+        self.counts[key] = self.counts.get(key, 0) + times
+
+    @property
+    def mistakes(self) -> list[Report]:
+        """Findings that make the launch wrong."""
+        return [report for report in self.found.values() if report.kind not in ADVICE]
+
+    @property
+    def advice(self) -> list[Report]:
+        """Findings that cost time only."""
+        return [report for report in self.found.values() if report.kind in ADVICE]
+
+
+def launch_failed(reports: Iterable[Report]) -> GradirError:
+    """The error of a launch with mistakes."""
+    listed = list(reports)
+    first = listed[0]
+    return GradirError(
+        f"{first.kind} in @{first.kernel}: {first.message}",
+        part="operator",
+        code="OP062",
+        function=f"@{first.kernel}",
+        location=str(first.source),
+        expected="a launch that nothing is reported of",
+        found="\n".join(str(report) for report in listed[:8]) + (f"\n... and {len(listed) - 8} more" if len(listed) > 8 else ""),
+        hint="`launch(..., check=False)` runs on and returns the reports",
+    )

@@ -1,0 +1,106 @@
+"""What a launch consists of while it runs: warps with registers, blocks with shared memory, gangs of warps that run in step.
+
+Arrays are indexed `[warp, lane]`; a gang holds the numbers of its warps (`warps`), which of their lanes are active, and where it is. All
+warps of a gang have had the same history of branches, so one frame on its stack stands for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+LANES = 32
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(slots=True)
+class Frame:
+    """Lanes that parted at a branch: `joined` have come to `meet`; those of `pending` wait at `other` for their turn."""
+
+    meet: int
+    joined: Array
+    other: int = -1
+    pending: Array | None = None
+
+    def part(self, chosen: Array) -> Frame:
+        """The frame of some of the warps."""
+        return Frame(self.meet, self.joined[chosen], self.other, None if self.pending is None else self.pending[chosen])
+
+
+@dataclass(slots=True)
+class Gang:
+    """Warps at one instruction with one history."""
+
+    warps: Array
+    mask: Array
+    position: int
+    frames: list[Frame] = field(default_factory=list[Frame])
+
+    def part(self, chosen: Array) -> Gang:
+        """Some of the warps, by their places in the gang."""
+        return Gang(self.warps[chosen], self.mask[chosen], self.position, [frame.part(chosen) for frame in self.frames])
+
+    def shape(self) -> tuple[Any, ...]:
+        """What has to agree for two gangs to become one."""
+        return (self.position, *((f.meet, f.other, f.pending is None) for f in self.frames))
+
+
+def united(gangs: list[Gang]) -> Gang:
+    """One gang of several with equal shapes."""
+    if len(gangs) == 1:
+        return gangs[0]
+    frames = [
+        Frame(
+            first.meet,
+            np.concatenate([g.frames[k].joined for g in gangs]),
+            first.other,
+            None if first.pending is None else np.concatenate([_pending(g.frames[k]) for g in gangs]),
+        )
+        for k, first in enumerate(gangs[0].frames)
+    ]
+    return Gang(np.concatenate([g.warps for g in gangs]), np.concatenate([g.mask for g in gangs]), gangs[0].position, frames)
+
+
+def _pending(frame: Frame) -> Array:
+    assert frame.pending is not None
+    return frame.pending
+
+
+@dataclass
+class Blocks:
+    """The blocks that are resident together: their coordinates, shared memory, which warps are theirs."""
+
+    coordinates: Array
+    """[block, 3]"""
+    threads: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    shared: Array
+    """[block, bytes]"""
+    defined: Array
+    """[block, bytes]: was the byte of shared memory written?"""
+    per_block: int
+    """Warps of a block."""
+
+    @property
+    def count(self) -> int:
+        """Resident blocks."""
+        return len(self.coordinates)
+
+    def block_of(self, warps: Array) -> Array:
+        """Of each warp, the number of its block among the resident ones."""
+        return warps // self.per_block
+
+    def thread_of(self, warp: int, lane: int) -> tuple[int, int, int]:
+        """(x, y, z) of a lane within its block."""
+        linear = (warp % self.per_block) * LANES + lane
+        x, y, _ = self.threads
+        return linear % x, linear // x % y, linear // (x * y)
+
+    def alive(self) -> Array:
+        """[warp, lane]: threads there are; the last warp of a block may have fewer than 32."""
+        total = self.threads[0] * self.threads[1] * self.threads[2]
+        linear = np.arange(self.per_block * LANES).reshape(self.per_block, LANES)
+        return np.tile(linear < total, (self.count, 1))

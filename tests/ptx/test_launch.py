@@ -1,0 +1,222 @@
+"""Kernels in the emulator: results, and what it reports of kernels that were made wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradir.errors import GradirError
+from gradir.ptx.launch import launch
+from tests.ptx.kernels import BLOCK_SUM, SAXPY, kernel
+
+Array = np.ndarray[Any, Any]
+INTEGERS: list[tuple[str, Callable[[Array], Any], type[np.generic]]] = [
+    ("mul.hi.s32 %r6, %r5, 123456789;", lambda x: (x.astype(np.int32).astype(object) * 123456789 >> 32), np.int32),
+    ("shf.l.wrap.b32 %r6, %r5, %r5, 7;", lambda x: [(int(v) << 7 | int(v) >> 25) & 0xFFFFFFFF for v in x], np.uint32),
+    ("bfe.s32 %r6, %r5, 4, 9;", lambda x: [((int(v) >> 4 & 511) ^ 256) - 256 for v in x], np.int32),
+    ("bfi.b32 %r6, %r5, 0xff00ff00, 3, 5;", lambda x: [(0xFF00FF00 & ~0xF8) | (int(v) & 31) << 3 for v in x], np.uint32),
+    ("prmt.b32 %r6, %r5, 0x11223344, 0x7210;", lambda x: [int(v) & 0xFFFFFF | 0x11000000 for v in x], np.uint32),
+    ("lop3.b32 %r6, %r5, 0x0f0f0f0f, 0x33333333, 0xe8;", lambda x: [(int(v) & 0x0F0F0F0F) | (int(v) & 0x33333333) | 0x03030303 for v in x], np.uint32),
+    ("clz.b32 %r6, %r5;", lambda x: [32 - int(v).bit_length() for v in x], np.uint32),
+    ("rem.s32 %r6, %r5, -7;", lambda x: [int(np.fmod(int(v), -7)) for v in x.astype(np.int32)], np.int32),
+    ("div.s32 %r6, %r5, 7;", lambda x: [int(abs(int(v)) // 7) * (1 if v >= 0 else -1) for v in x.astype(np.int32)], np.int32),
+    ("cvt.rzi.s32.f32 %r6, %f1;", lambda x: np.trunc(x.view(np.float32).astype(np.float64)).clip(-(2**31), 2**31 - 1), np.int32),
+]  # fmt: skip
+
+
+def kinds(text: str, **options: Any) -> set[str]:
+    return {report.kind for report in launch(text, check=False, **options).mistakes}
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 1000, 4099])
+def test_saxpy(n: int, seed: int | None) -> None:
+    x, y = np.random.default_rng(n).standard_normal((2, n)).astype(np.float32)
+    expected = (2.5 * x.astype(np.float64) + y).astype(np.float32)
+    launch(SAXPY, grid=-(-n // 128), block=128, args=[x, y, 2.5, n], seed=seed)
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("seed", [None, *range(5)])
+def test_sum_of_blocks(seed: int | None) -> None:
+    x, y = np.arange(128 * 9, dtype=np.float32), np.zeros(9, np.float32)
+    launch(BLOCK_SUM, grid=9, block=128, args=[x, y], seed=seed, undefined=[1])
+    np.testing.assert_array_equal(y, x.reshape(9, 128).sum(1))
+
+
+def test_lanes_part_and_meet() -> None:
+    """Collatz steps: every lane loops for as long as it needs, and all meet behind the loop for a vote."""
+    text = kernel(
+        """
+  ld.global.u32 %r5, [%rd3]; mov.u32 %r6, 0;
+LOOP: setp.le.u32 %p1, %r5, 1;
+  @%p1 bra OUT;
+  and.b32 %r7, %r5, 1; setp.eq.u32 %p2, %r7, 0;
+  @%p2 bra EVEN;
+  mad.lo.u32 %r5, %r5, 3, 1;
+  bra.uni COUNT;
+EVEN: shr.u32 %r5, %r5, 1;
+COUNT: add.u32 %r6, %r6, 1;
+  bra.uni LOOP;
+OUT: vote.sync.ballot.b32 %r8, 1, 0xffffffff;
+  st.global.u32 [%rd4], %r6;"""
+    ).replace("vote.sync.ballot.b32 %r8, 1,", "setp.eq.u32 %p3, 0, 0; vote.sync.ballot.b32 %r8, %p3,")
+
+    def steps(n: int) -> int:
+        return 0 if n <= 1 else 1 + steps(3 * n + 1 if n % 2 else n // 2)
+
+    x, y = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
+    for seed in (None, 3):
+        launch(text, grid=2, block=128, args=[x, y], seed=seed)
+        assert y.tolist() == [steps(int(n)) for n in x]
+
+
+def test_lanes_that_end_early_are_not_waited_for() -> None:
+    text = kernel(
+        """
+  setp.ge.u32 %p1, %r3, 40;
+  @%p1 exit;
+  setp.lt.u32 %p2, %r3, 7;
+  @%p2 bra FEW;
+  st.global.u32 [%rd4], %r3;
+FEW: bar.sync 0;"""
+    )
+    y = np.full(128, 99, np.uint32)
+    launch(text, grid=1, block=128, args=[y.copy(), y])
+    assert y.tolist() == [99] * 7 + list(range(7, 40)) + [99] * 88
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("  bar.sync 0;\n  mov.u32 %r12, 64;", "  mov.u32 %r12, 64;", "race"),
+        ("NEXT: bar.sync 0;", "NEXT:", "race"),
+        ("st.shared.f32 [%r11], %f1;", "", "uninitialised read"),
+        ("buffer[512]", "buffer[508]", "out of bounds"),
+        ("mov.u32 %r12, 64;", "mov.u32 %r12, 128;", "out of bounds"),
+        ("add.s32 %r14, %r11, %r13;", "add.s32 %r14, %r11, %r13; add.s32 %r14, %r14, 2;", "misaligned"),
+        ("mul.wide.u32 %rd5, %r1, 4;", "mul.wide.u32 %rd5, %r1, 8;", "out of bounds"),
+        ("  bar.sync 0;\n  mov.u32", "  setp.lt.u32 %p4, %r3, 7;\n  @%p4 bar.sync 0;\n  mov.u32", "divergent sync"),
+        ("  bar.sync 0;\n  mov.u32", "  setp.lt.u32 %p4, %r3, 32;\n  @%p4 bar.sync 1, 64;\n  mov.u32", "deadlock"),
+        ("DONE:", "DONE: trap;", "trap"),
+    ],
+)
+@pytest.mark.parametrize("seed", [None, 7])
+def test_mutations_are_reported(old: str, new: str, kind: str, seed: int | None) -> None:
+    assert BLOCK_SUM.count(old) == 1
+    x, y = np.ones(256, np.float32), np.zeros(2, np.float32)
+    assert kind in kinds(BLOCK_SUM.replace(old, new), grid=2, block=128, args=[x, y], seed=seed)
+
+
+def test_a_guard_that_is_off_by_one() -> None:
+    x, y = np.ones(33, np.float32), np.zeros(33, np.float32)
+    text = SAXPY.replace("setp.ge.u32 %p1", "setp.gt.u32 %p1")
+    with pytest.raises(GradirError, match="out of bounds in @k: 4 bytes at offset 132 of x, which has 132") as caught:
+        launch(text, grid=1, block=128, args=[x, y, 1.0, 33])
+    assert caught.value.code == "OP062" and "block (0, 0, 0), thread (33, 0, 0)" in caught.value.found
+
+
+def test_bounds_follow_the_operand_within_an_arena() -> None:
+    """x and y lie side by side in one array; an element too far is no element of the other one."""
+    arena = np.zeros(64, np.float32)
+    text = SAXPY.replace("setp.ge.u32 %p1", "setp.gt.u32 %p1")
+    assert kinds(text, grid=1, block=64, args=[arena[:32], arena[32:], 1.0, 32]) == {"out of bounds"}
+
+
+def test_reads_of_global_memory_that_nobody_wrote() -> None:
+    x, y = np.ones(32, np.float32), np.ones(32, np.float32)
+    assert kinds(SAXPY, grid=1, block=32, args=[x, y, 1.0, 32], undefined=[1]) == {"uninitialised read"}
+    assert not kinds(SAXPY, grid=1, block=32, args=[x, y, 1.0, 32], undefined=[])
+
+
+def test_shuffles_votes_and_reductions() -> None:
+    text = kernel(
+        """
+  ld.global.u32 %r5, [%rd3];
+  shfl.sync.bfly.b32 %r6, %r5, 1, 31, -1; shfl.sync.up.b32 %r7|%p1, %r5, 1, 0, -1; shfl.sync.idx.b32 %r8, %r5, 3, 31, -1;
+  redux.sync.add.u32 %r10, %r5, 0xffffffff; setp.gt.u32 %p2, %r5, 5; vote.sync.ballot.b32 %r11, %p2, 0xffffffff;
+  match.any.sync.b32 %r12, %r8, 0xffffffff; popc.b32 %r12, %r12; selp.u32 %r13, 1, 0, %p1;
+  xor.b32 %r6, %r6, %r7; add.u32 %r6, %r6, %r8; add.u32 %r6, %r6, %r10; xor.b32 %r6, %r6, %r11; add.u32 %r6, %r6, %r12;
+  add.u32 %r6, %r6, %r13; st.global.u32 [%rd4], %r6;"""
+    )
+    x, y = np.random.default_rng(0).integers(0, 10, 64).astype(np.uint32), np.zeros(64, np.uint32)
+    launch(text, grid=1, block=64, args=[x, y])
+    for half in (0, 32):
+        v = x[half : half + 32].astype(object)
+        up = [v[0], *v[:-1]]
+        ballot = sum(1 << k for k in range(32) if v[k] > 5)
+        want = [((((v[k ^ 1] ^ up[k]) + v[3] + v.sum()) ^ ballot) + 32 + (k > 0)) % 2**32 for k in range(32)]
+        assert y[half : half + 32].tolist() == want
+
+
+def test_atomics_histogram() -> None:
+    text = kernel(
+        """
+  ld.global.u32 %r5, [%rd3]; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd6, %rd2, %rd5;
+  atom.global.add.u32 %r6, [%rd6], 1; red.global.max.u32 [%rd6+16], %r6;"""
+    )
+    x, y = np.random.default_rng(0).integers(0, 4, 256).astype(np.uint32), np.zeros(8, np.uint32)
+    launch(text, grid=2, block=128, args=[x, y])
+    counts = np.bincount(x, minlength=4)
+    assert y[:4].tolist() == counts.tolist() and y[4:].tolist() == (counts - 1).tolist()
+
+
+@pytest.mark.parametrize(("code", "function", "dtype"), INTEGERS)
+def test_integer_instructions(code: str, function: Callable[[Array], Any], dtype: type[np.generic]) -> None:
+    x = np.array([0, 1, 5, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x12345678, 0x3FC00000, 0xC1200000, 0x4F000000], np.uint32)
+    y = np.zeros(10, np.uint32)
+    launch(kernel(f"ld.global.u32 %r5, [%rd3]; mov.b32 %f1, %r5; {code} st.global.u32 [%rd4], %r6;"), grid=1, block=10, args=[x, y])
+    expected = np.array([int(0 if v != v else v) & 0xFFFFFFFF for v in function(x)], np.uint32)
+    if "cvt" in code:
+        expected = np.where(np.isnan(x.view(np.float32)), np.uint32(0), expected)
+    np.testing.assert_array_equal(y.view(dtype), expected.view(dtype))
+
+
+def test_fma_is_rounded_once() -> None:
+    a = np.array([1 + 2.0**-12, 1 + 2.0**-23, 3.0, 1e30, 1.5], np.float32)
+    text = kernel("ld.global.f32 %f1, [%rd3]; ld.global.f32 %f2, [%rd4]; fma.rn.f32 %f3, %f1, %f1, %f2; st.global.f32 [%rd4], %f3;")
+    with np.errstate(over="ignore"):
+        y = -(a * a)
+    exact = [float(v) ** 2 + float(w) for v, w in zip(a.astype(np.float64), y.astype(np.float64))]
+    launch(text, grid=1, block=5, args=[a, y])
+    np.testing.assert_array_equal(y[:3], np.array(exact[:3], np.float32))
+    assert y[0] == np.float32(2.0**-24)
+
+
+def test_local_memory_and_calls_between_spaces() -> None:
+    text = kernel(
+        """
+  mov.u64 %rd5, stack; cvta.local.u64 %rd6, %rd5; st.local.u32 [stack+4], %r3; ld.u32 %r5, [%rd6+4]; add.u32 %r5, %r5, %r5;
+  st.global.u32 [%rd4], %r5;""",
+        variables=".local .align 8 .b8 stack[8];",
+    )
+    y = np.zeros(64, np.uint32)
+    launch(text, grid=1, block=64, args=[y.copy(), y])
+    assert y.tolist() == list(range(0, 128, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code"),
+    [
+        ("this is not PTX", {}, "OP060"),
+        (SAXPY.replace("fma.rn.f32", "tex.2d.v4"), {}, "OP061"),
+        (SAXPY, {"entry": "other"}, "OP064"),
+        (SAXPY, {"args": [1]}, "OP064"),
+        (SAXPY, {"block": 2048}, "OP064"),
+        (SAXPY, {"args": [np.zeros((4, 4), np.float32)[:, ::2], np.zeros(4, np.float32), 1.0, 4]}, "OP064"),
+        (SAXPY, {"args": [np.zeros(4, np.float32), np.zeros(4, np.float32), 1.0, "four"]}, "OP064"),
+        (SAXPY.replace("{\n", ".reqntid 64, 1, 1\n{\n", 1), {}, "OP064"),
+        (kernel("AGAIN: bra.uni AGAIN;"), {"args": [np.zeros(1), np.zeros(1)]}, "OP063"),
+    ],
+    ids=["text", "instruction", "name", "arguments", "threads", "strides", "type", "reqntid", "endless"],
+)
+def test_what_cannot_be_launched(text: str, options: dict[str, Any], code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradir.ptx.machine.GENERATIONS", 50)
+    monkeypatch.setattr("gradir.ptx.machine.STEPS", 5000)
+    given: dict[str, Any] = {"grid": 1, "block": 128, "args": [np.zeros(4, np.float32), np.zeros(4, np.float32), 1.0, 4], **options}
+    with pytest.raises(GradirError) as caught:
+        launch(text, **given)
+    assert caught.value.code == code and caught.value.expected and caught.value.found
