@@ -11,7 +11,7 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.ptx.instructions import compiled
-from gradir.ptx.machine import Machine, Step, size_of
+from gradir.ptx.machine import Machine, Step
 from gradir.ptx.memory import OFFSET_BITS, POISON, GlobalMemory
 from gradir.ptx.parser import parse
 from gradir.ptx.reports import Reports, launch_failed
@@ -136,7 +136,7 @@ class DeviceBuffer:
 
 
 def _bytes_of(function: Function, parameter: Variable, position: int, value: Any, memory: GlobalMemory, defined: bool) -> bytes:
-    size = size_of(parameter)
+    size = _size_of(parameter)
     if isinstance(value, DeviceBuffer):
         return memory.add(parameter.name, value.data, written=value.written).address.to_bytes(8, "little")[:size]
     if isinstance(value, np.ndarray):
@@ -161,6 +161,11 @@ def _bytes_of(function: Function, parameter: Variable, position: int, value: Any
     return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
 
+def _size_of(variable: Variable) -> int:
+    """Bytes of a variable."""
+    return variable.size or WIDTHS[variable.type] // 8
+
+
 def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tuple[dict[str, tuple[str, int]], int, int]:
     """Addresses of all variables, bytes of static shared memory, bytes of local memory of a thread."""
     symbols: dict[str, tuple[str, int]] = {}
@@ -168,7 +173,7 @@ def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tup
     dynamic: list[str] = []
     for name, variable in {**module.variables, **function.variables}.items():
         if variable.space in ("global", "const"):
-            data = np.frombuffer(variable.data if variable.data is not None else bytes(size_of(variable)), np.uint8).copy()
+            data = np.frombuffer(variable.data if variable.data is not None else bytes(_size_of(variable)), np.uint8).copy()
             symbols[name] = ("global", memory.add(name, data, readonly=variable.space == "const").address)
         elif variable.space == "shared" and variable.extern:
             dynamic.append(name)
@@ -176,7 +181,7 @@ def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tup
             space = "local" if variable.space == "param" else variable.space
             at = -(-sizes[space] // variable.align) * variable.align
             symbols[name] = (space, at)
-            sizes[space] = at + size_of(variable)
+            sizes[space] = at + _size_of(variable)
     start = -(-sizes["shared"] // 16) * 16 if dynamic else sizes["shared"]
     symbols.update((name, ("shared", start)) for name in dynamic)
     for name, variable in {**module.variables, **function.variables}.items():

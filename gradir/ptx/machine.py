@@ -9,13 +9,15 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from gradir.errors import GradirError
+from gradir.ptx.bits import bits_of, literal, read_as
 from gradir.ptx.flow import EXIT, meeting_points
 from gradir.ptx.memory import GlobalMemory
 from gradir.ptx.races import SharedHistory
 from gradir.ptx.reports import Kind, Report, Reports
+from gradir.ptx.special import special
 from gradir.ptx.state import LANES, Blocks, Frame, Gang, united
-from gradir.ptx.syntax import Function, Immediate, Instruction, Name, Negated, Operand, PtxModule, Register, Variable
-from gradir.ptx.types import DTYPES, WIDTHS, storage
+from gradir.ptx.syntax import Function, Immediate, Instruction, Name, Negated, Operand, PtxModule, Register
+from gradir.ptx.types import DTYPES, storage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Step: TypeAlias = Callable[["Machine", Gang, Array], None]
@@ -69,12 +71,11 @@ class Machine:
             np.full((warps, LANES, self.local_bytes), 0xCD, np.uint8) if self.local_bytes else np.zeros((warps, LANES, 0), np.uint8)
         )
         self.history = SharedHistory(self.blocks.count, self.blocks.per_block, max(self.blocks.shared.shape[1], 1), self.granule)
-        self.meet = _meeting(self.function)
+        self.meet = meeting_points(self.function)
         self.runnable: dict[tuple[Any, ...], list[Gang]] = {}
         self.barriers = [self._barrier() for _ in range(16)]
-        self.waits: list[Wait] = []
         self.extras: dict[str, Any] = {}
-        """State of families of instructions (copies on their way, mbarriers), by name."""
+        """State of families of instructions (condition codes), by name."""
         self.position = 0
 
     def _barrier(self) -> Barrier:
@@ -91,12 +92,15 @@ class Machine:
         dtype = DTYPES[kind]
         if isinstance(operand, Register):
             if operand.special:
-                return special(self, gang, operand.name).astype(dtype)
+                value = special(self.blocks, gang.warps, self.position, operand.name)
+                if value is None:
+                    raise self.unknown(f"the special register {operand.name}")
+                return value.astype(dtype)
             bits = self.registers.get(operand.name)
             if bits is None:
                 bits = self._undefined(operand.name)
             found = bits[self.index(gang)]
-            return found if found.dtype == dtype else _as(found, dtype)
+            return found if found.dtype == dtype else read_as(found, dtype)
         if isinstance(operand, Immediate):
             return literal(operand, dtype)
         if isinstance(operand, Negated):
@@ -199,11 +203,9 @@ class Machine:
             self.runnable.setdefault(gang.shape(), []).append(gang)
 
     def _next(self) -> Gang | None:
-        self._look_again()
         if not self.runnable:
-            if not self._stuck():
-                return None
-            return self._next() if self.runnable else None
+            self._report_stuck()
+            return None
         shapes = list(self.runnable)
         if self.shuffle:
             shape = shapes[int(self.random.integers(len(shapes)))]
@@ -425,35 +427,12 @@ class Machine:
         for block in np.unique(blocks):
             self.history.join(warps[blocks == block], barrier.told.get(int(block)))
 
-    def suspend(self, gang: Gang, ready: Callable[[Array], Array], what: str) -> None:
-        """Wait until `ready(warps)` says so (per warp), then run the same instruction again."""
-        self.waits.append(Wait(gang, ready, what, self.position))
-        raise Finished
-
-    def _look_again(self) -> None:
-        waits, self.waits = self.waits, []
-        for wait in waits:
-            free = wait.ready(wait.gang.warps)
-            if free.any():
-                self.put(wait.gang.part(np.flatnonzero(free)))
-            if not free.all():
-                wait.gang = wait.gang.part(np.flatnonzero(~free))
-                self.waits.append(wait)
-
-    def _stuck(self) -> bool:
-        """Report whoever still waits; they are let go no more."""
-        stuck = [(gang, f"waits at barrier {n}", gang.position - 1) for n, b in enumerate(self.barriers) for gang in b.waiting]
-        stuck += [(wait.gang, wait.what, wait.position) for wait in self.waits]
-        for gang, what, position in stuck:
-            self.position = position
-            self.report("deadlock", gang, gang.mask, f"{what}, and nobody comes")
-        return bool(stuck) and self._give_up()
-
-    def _give_up(self) -> bool:
-        for barrier in self.barriers:
-            barrier.waiting.clear()
-        self.waits.clear()
-        return False
+    def _report_stuck(self) -> None:
+        """Report whoever still waits."""
+        for number, barrier in enumerate(self.barriers):
+            for gang in barrier.waiting:
+                self.position = gang.position - 1
+                self.report("deadlock", gang, gang.mask, f"waits at barrier {number}, and nobody comes")
 
     def _for_ever(self) -> NoReturn:
         raise GradirError(
@@ -465,112 +444,3 @@ class Machine:
             expected="an end",
             found=f"still running at {self.now.name}",
         )
-
-
-@dataclass
-class Wait:
-    """A gang that waits for a condition of its own (an mbarrier's phase)."""
-
-    gang: Gang
-    ready: Callable[[Array], Array]
-    what: str
-    position: int
-
-
-def _meeting(function: Function) -> dict[int, int]:
-    return meeting_points(function)
-
-
-def literal(operand: Immediate, dtype: np.dtype[Any]) -> Array:
-    """A literal as a [1, 1] array of a type."""
-    if operand.bits is not None:
-        if dtype.kind in "ui":
-            return np.full((1, 1), operand.bits & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").view(dtype)
-        return np.full((1, 1), operand.value).astype(dtype)
-    if dtype.kind in "uib" and isinstance(operand.value, int):
-        bits = operand.value & ((1 << 8 * dtype.itemsize) - 1)
-        return np.full((1, 1), bool(bits), dtype) if dtype.kind == "b" else np.full((1, 1), bits, f"u{dtype.itemsize}").view(dtype)
-    if isinstance(operand.value, int) and dtype.kind not in "ui":
-        bits = operand.value & ((1 << 8 * dtype.itemsize) - 1)
-        return np.full((1, 1), bits, f"u{dtype.itemsize}").view(dtype)
-    return np.full((1, 1), operand.value).astype(dtype)
-
-
-def bits_of(values: Array, dtype: np.dtype[Any]) -> Array:
-    """The bits of values as the unsigned integers that a register of that width holds; signed integers are extended by their sign."""
-    if values.dtype == dtype:
-        return values
-    if dtype.kind == "b":
-        return values.astype(np.bool_)
-    if values.dtype.kind == "b":
-        return values.astype(dtype)
-    if values.dtype.itemsize == dtype.itemsize:
-        return values.view(dtype)
-    if values.dtype.kind == "i":
-        return values.astype(f"i{dtype.itemsize}").view(dtype)
-    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(dtype)
-
-
-def _as(bits: Array, dtype: np.dtype[Any]) -> Array:
-    """Bits of a register read as a type of maybe another width: the low bits."""
-    if dtype.kind == "b":
-        return bits.astype(np.bool_)
-    if bits.dtype.kind == "b":
-        return bits.astype(dtype)
-    if bits.dtype.itemsize != dtype.itemsize:
-        bits = bits.astype(f"u{dtype.itemsize}")
-    return bits.view(dtype)
-
-
-def special(machine: Machine, gang: Gang, name: str) -> Array:
-    """The value of a special register, [warp, lane] or broadcast."""
-    blocks = machine.blocks
-    base, _, axis = name[1:].partition(".")
-    at = "xyz".find(axis) if axis else 0
-    lanes = np.arange(LANES, dtype=np.int64)[None, :]
-    linear = (gang.warps % blocks.per_block)[:, None].astype(np.int64) * LANES + lanes
-    x, y, _ = blocks.threads
-    coordinates = blocks.coordinates[blocks.block_of(gang.warps)]
-    values: dict[str, Callable[[], Any]] = {
-        "tid": lambda: (linear % x, linear // x % y, linear // (x * y))[at],
-        "ntid": lambda: np.full((1, 1), blocks.threads[at]),
-        "ctaid": lambda: coordinates[:, at : at + 1],
-        "nctaid": lambda: np.full((1, 1), blocks.grid[at]),
-        "laneid": lambda: lanes,
-        "warpid": lambda: (gang.warps % blocks.per_block)[:, None],
-        "nwarpid": lambda: np.full((1, 1), blocks.per_block),
-        "smid": lambda: blocks.block_of(gang.warps)[:, None] % 132,
-        "nsmid": lambda: np.full((1, 1), 132),
-        "gridid": lambda: np.zeros((1, 1), np.int64),
-        "lanemask_eq": lambda: 1 << lanes,
-        "lanemask_lt": lambda: (1 << lanes) - 1,
-        "lanemask_le": lambda: (2 << lanes) - 1,
-        "lanemask_gt": lambda: 0xFFFFFFFF & ~((2 << lanes) - 1),
-        "lanemask_ge": lambda: 0xFFFFFFFF & ~((1 << lanes) - 1),
-        "clock": lambda: np.full((1, 1), machine.position),
-        "clock64": lambda: np.full((1, 1), machine.position),
-        "globaltimer": lambda: np.full((1, 1), machine.position),
-        "cluster_ctaid": lambda: coordinates[:, at : at + 1] % blocks.cluster[at],
-        "cluster_nctaid": lambda: np.full((1, 1), blocks.cluster[at]),
-        "clusterid": lambda: coordinates[:, at : at + 1] // blocks.cluster[at],
-        "nclusterid": lambda: np.full((1, 1), blocks.grid[at] // blocks.cluster[at]),
-        "cluster_ctarank": lambda: _rank(coordinates, blocks),
-        "cluster_nctarank": lambda: np.full((1, 1), int(np.prod(blocks.cluster))),
-        "is_explicit_cluster": lambda: np.full((1, 1), int(np.prod(blocks.cluster) > 1)),
-        "dynamic_smem_size": lambda: np.full((1, 1), blocks.shared.shape[1]),
-        "total_smem_size": lambda: np.full((1, 1), blocks.shared.shape[1]),
-    }
-    if base not in values:
-        raise machine.unknown(f"the special register {name}")
-    return np.asarray(values[base](), np.int64)
-
-
-def _rank(coordinates: Array, blocks: Blocks) -> Array:
-    cx, cy, _ = blocks.cluster
-    within = coordinates % np.asarray(blocks.cluster)
-    return (within[:, 0] + cx * (within[:, 1] + cy * within[:, 2]))[:, None]
-
-
-def size_of(variable: Variable) -> int:
-    """Bytes of a variable."""
-    return variable.size or WIDTHS[variable.type] // 8

@@ -120,6 +120,7 @@ class _Parser:
         self.files: dict[int, str] = {}
         self.place = ("", 0)
         self.body = _Body()
+        self.linkage = ""
 
     # Tokens
 
@@ -193,7 +194,7 @@ class _Parser:
                 if function.body or function.name not in functions:
                     functions[function.name] = function
             elif word.startswith(SPACES):
-                for variable in self.variable(extern=getattr(self, "linkage", "") == ".extern"):
+                for variable in self.variable(extern=self.linkage == ".extern"):
                     variables[variable.name] = variable
                 self.linkage = ""
             elif word in (".alias", ".pragma"):
@@ -202,8 +203,6 @@ class _Parser:
             else:
                 self.fail("a directive, a variable or a function")
         return PtxModule(version, target, functions, variables)
-
-    linkage = ""
 
     def file(self) -> None:
         self.take()

@@ -1,4 +1,4 @@
-"""What the emulator has to say about a launch: mistakes, which make the launch wrong, and advice, which does not."""
+"""What the emulator has to say about a launch: mistakes, each with its place, and the error that they become."""
 
 from __future__ import annotations
 
@@ -16,15 +16,9 @@ Kind: TypeAlias = Literal[
     "uninitialised read",
     "divergent sync",
     "deadlock",
-    "unwaited copy",
-    "unwaited wgmma",
-    "missing fence",
     "bad barrier",
     "trap",
-    "bank conflict",
-    "uncoalesced",
 ]
-ADVICE: frozenset[str] = frozenset({"bank conflict", "uncoalesced"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +58,7 @@ class Reports:
     @property
     def mistakes(self) -> list[Report]:
         """Findings that make the launch wrong."""
-        return [report for report in self.found.values() if report.kind not in ADVICE]
-
-    @property
-    def advice(self) -> list[Report]:
-        """Findings that cost time only."""
-        return [report for report in self.found.values() if report.kind in ADVICE]
+        return list(self.found.values())
 
 
 def launch_failed(reports: Iterable[Report]) -> GradirError:

@@ -98,7 +98,7 @@ def compile(
 
     Of a module instead of a function (`import_text`, `parse`) all public functions are compiled, `compile(module)["main"]` is one of
     them, with numpy arrays in and out. Its target may also be `reference` (the definition of each op, nothing is compiled) or
-    `cuda:emulated` (the CUDA program at level 4, thread by thread). `residuals` and `budget`: what derivatives keep, `tune`: seconds to
+    `cuda:emulated` (the PTX of a CUDA program, in the emulator). `residuals` and `budget`: what derivatives keep, `tune`: seconds to
     search schedules in, as for `jit` (of a module: for each public function, with random arguments). `donate` and `frozen`: as for `jit`.
     """
     asked = residual_choice(residuals, budget)

@@ -73,16 +73,13 @@ def _number(machine: Machine, gang: Gang, operand: Operand) -> int:
 
 
 def compile_barrier(op: Instruction) -> Step | None:
-    """`bar.sync`, `bar.arrive`, `bar.red`, `barrier[.cta].sync[.aligned]`, `bar.warp.sync`."""
+    """`bar.sync`, `bar.arrive`, `barrier[.cta].sync[.aligned]`, `bar.warp.sync`; none of those that reduce or join clusters."""
     if has(op, "warp"):
         return _nothing
-    if has(op, "cluster"):
+    if has(op, "cluster", "red"):
         return None
-    reduction = has(op, "red")
     aligned = op.opcode[0] == "bar" or has(op, "aligned")
-    operands = op.operands[1:-1] if reduction else op.operands
-    if reduction:
-        return None
+    operands = op.operands
 
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         count = len(gang.warps)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gradir.ptx.bits import bits_of
 from gradir.ptx.instructions import arithmetic
 from gradir.ptx.instructions.forms import Array, Pointwise, binary, has, pointwise, ternary, types_of, unary
-from gradir.ptx.machine import Machine, Step, bits_of
+from gradir.ptx.machine import Machine, Step
 from gradir.ptx.state import Gang
 from gradir.ptx.syntax import Instruction
 from gradir.ptx.types import WIDTHS

@@ -151,12 +151,6 @@ def load_shared(machine: Machine, gang: Gang, mask: Array, where: Array, width: 
     for byte in range(width * count):
         known &= blocks.defined[block, at + byte]
     defined[good] = known
-    pending = machine.extras.get("pending")
-    if pending is not None and pending.any():
-        early = np.zeros(mask.shape, np.bool_)
-        early[good] = pending[block, at]
-        machine.report("unwaited copy", gang, early, "a copy to these bytes was not waited for")
-        defined |= early
     machine.report("uninitialised read", gang, ~defined, "nobody wrote these bytes of shared memory")
     races, others = machine.history.read(warps, block, at, width * count, machine.position)
     report_races(machine, gang, good, races, others, "reads what another warp may still write")
