@@ -31,7 +31,7 @@ Inputs = Callable[[], list[np.ndarray]]
 
 @dataclass(frozen=True)
 class Case:
-    """`limit` is `f32` (multiply-adds) or a kind of traffic, `work` operations or bytes of one call, `floor` the least share asked for."""
+    """`limit` is `f32` (multiply-adds) or a kind of traffic, `work` operations or bytes of one call, `floor` the goal: the least share."""
 
     name: str
     function: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""What was asked for, line by line, and what was measured."""
+"""The goals for speed and memory, line by line, and what was measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REDUCTIONS = ("sum", "max")
 
 @dataclass(frozen=True)
 class Line:
-    """One request. `within` is None where nothing was measured."""
+    """One goal. `within` is None where nothing was measured."""
 
     what: str
     limit: str
@@ -147,5 +147,5 @@ def planned(plan: dict[str, int]) -> int | None:
 
 def table(rows: Sequence[Line]) -> list[str]:
     """Markdown."""
-    out = ["| | asked for | measured | |", "|---|---|---|---|"]
+    out = ["| | goal | measured | |", "|---|---|---|---|"]
     return out + [f"| {line.what} | {line.limit} | {line.measured} | {line.verdict} |" for line in rows]

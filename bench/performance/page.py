@@ -31,7 +31,7 @@ def page(data: Data) -> str:
     """docs/status/performance.md."""
     parts = [HEAD]
     parts += _machine(data)
-    parts += ["## What was asked for", "", *table(lines(data)), ""]
+    parts += ["## Goals", "", *table(lines(data)), ""]
     for threads in data.runs:
         parts += _steady(data, threads)
     parts += ["![ratios](performance-ratios.svg)", ""]
@@ -91,7 +91,7 @@ def _limits(data: Data) -> list[str]:
         "",
     ]
     out += ["Kernel and limit take turns. Bytes count once per array that has to be read or written.", ""]
-    head = ["case", "1 thread", "share", "2 threads", "share", "2 to 1", "asked for"]
+    head = ["case", "1 thread", "share", "2 threads", "share", "2 to 1", "goal"]
     rows: list[list[str]] = []
     for name, row in sweep.items():
         cells: list[str] = [name]

@@ -58,6 +58,6 @@ def _limits(data: Data, folder: Path) -> Path | None:
         floor = 100 * next(iter(sweep[name].values()))["floor"]
         panel.plot([floor, floor], [i - 0.45, i + 0.45], color="black", linewidth=1)
     panel.set_yticks(range(len(names)), names, fontsize=8)
-    panel.set(title="percent of the measured limit (marks: asked for)", xlim=(0, None))
+    panel.set(title="percent of the measured limit (marks: goals)", xlim=(0, None))
     panel.legend(loc="lower right")
     return _save(figure, folder / "performance-limits.svg")

@@ -118,7 +118,7 @@ def test_lines_state_what_was_measured_and_whether_it_is_within() -> None:
 def test_the_page_has_every_section_and_workload() -> None:
     text = page(data())
     for heading in (
-        "What was asked for",
+        "Goals",
         "Steady state, 1 thread",
         "Steady state, 2 threads",
         "limits",

@@ -28,8 +28,6 @@ from gradir.targets.code_generation import object_of
 from gradir.targets.cpu import compile_object
 from gradir.targets.llvm.module import translate
 
-AARCH64 = "aarch64-unknown-linux-gnu"
-
 START = {
     "aarch64": """
         .globl _start, system_call, memory_state
