@@ -126,6 +126,20 @@ def test_sizes_that_need_every_loop(m: int, k: int, n: int, turned: tuple[bool, 
     check_integers(Product(m, n, k, 0, turned, (False, False)), "i8", 1)
 
 
+@pytest.mark.parametrize("rows", [1, 3, 8])
+@pytest.mark.parametrize("columns", [1024, 1059])
+def test_few_rows_on_threads(rows: int, columns: int) -> None:
+    """Each thread reads its columns in bands of k; two runs agree to the bit, and an epilogue comes behind the last band."""
+    a, b = Product(rows, columns, 803, 0, (False, False), (False, False)), np.float32
+    x, y = a.operand(0, b), a.operand(1, b)
+    layer = gd.jit(lambda x, y: gd.relu(x @ y + 1.0), threads=2, cache=False)
+    first = np.asarray(layer(x, y))
+    exact = np.maximum(x.astype(np.float64) @ y.astype(np.float64) + 1.0, 0.0)
+    assert np.all(np.abs(first - exact) <= 803 * 2.0**-24 * (np.abs(x).astype(np.float64) @ np.abs(y) + 1.0))
+    assert np.array_equal(first, np.asarray(layer(x, y)))
+    check_floats(a, "f32", 2)
+
+
 def test_extreme_products_wrap_as_documented() -> None:
     low = np.full((16, 6), -(2**15), np.int16)
     f = gd.jit(lambda x, y: gd.dot_general(x, y, ((1,), (0,)), preferred_element_type=np.int32), cache=False)

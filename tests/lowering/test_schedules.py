@@ -94,6 +94,15 @@ def test_threads_share_the_outermost_loop_of_large_work() -> None:
     assert scheduled(softmax("s", 128, 1024), two).field("parallel") == (0,)
 
 
+def test_threads_read_their_columns_in_bands_where_rows_are_few() -> None:
+    two = CpuTargetAttr.of("znver3", threads=2)
+    found = scheduled(matmul("mm", 1, 4096, 4096), two)
+    assert (found.field("parallel"), found.field("block")) == ((1,), (0, 2048, 8))
+    assert scheduled(matmul("mm", 4, 4096, 4096), two).field("block") == (0, 2048, 8)
+    large = CpuTargetAttr.of("znver3", threads=2, l2=1 << 30)
+    assert scheduled(matmul("mm", 1, 4096, 4096), large).field("block")[2] == 0  # the operand stays in L2
+
+
 def test_convolutions_share_images() -> None:
     t = KernelText("conv", "contraction<>")
     t.arg("x", (16, 58, 58, 8))

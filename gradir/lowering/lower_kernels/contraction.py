@@ -85,7 +85,10 @@ def _in_blocks_of_k(kernel: Kernel, plan: Plan, machine: Machine) -> None:
             lambda e, low: generator.around(e, list(plan.around), at, low, _end(e, low, plan.k_block, 0, extent)),
         )
 
-    nest(b, list(plan.k_around), space, space.origin, blocks)
+    if plan.columns and plan.parallel == plan.n and not plan.around and not plan.k_around:
+        generator.columns_of_threads(b, space.origin, extent)
+    else:
+        nest(b, list(plan.k_around), space, space.origin, blocks)
     if plan.epilogue or scratch is not None:
         everywhere(lambda c, at: generator.micro.finish(c, at, read(c, partial, at)))
     if scratch is not None:
@@ -156,6 +159,18 @@ class _Generator:
             self._group(b, tile.moved(n, 0), extent, low, high)
             return
         self._loop(b, n, 0, extent, step, lambda c, j: self._group(c, tile.moved(n, j), _end(c, j, step, 0, extent), low, high))
+
+    def columns_of_threads(self, b: LoopBuilder, tile: Tile, depth: Index) -> None:
+        """All blocks of the outermost k loop for one group of columns, then for the next: threads meet once, not once a block."""
+        n, plan = self.plan.n, self.plan
+        assert n is not None
+        extent = self.space.extents[n]
+
+        def group(c: LoopBuilder, j: SSAValue) -> None:
+            end = _end(c, j, plan.columns, 0, extent)
+            each(c, 0, depth, plan.k_block, lambda e, low: self._group(e, tile.moved(n, j), end, low, _end(e, low, plan.k_block, 0, depth)))
+
+        self._loop(b, n, 0, extent, plan.columns, group)
 
     def _group(self, b: LoopBuilder, tile: Tile, end: Index, low: Index, high: Index | None) -> None:
         """The columns from `tile` to `end` in panels, which are packed first if the plan says so."""

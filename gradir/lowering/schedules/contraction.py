@@ -122,13 +122,16 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
         steps = 0
     else:
         steps = _k_block(machine, tile[0], depth, rows, rest, size, bool(pack))
+    streams = parallel == [last] and not alone and not pack and len(roles.k) == 1 and rows <= SKINNY and depth * row_bytes > machine.l2
+    if streams:  # each thread reads its columns in bands of k, as one thread reads all of them
+        steps = SKINNY_K_BLOCK
     turned = one_loop and len(roles.k) == 1 and _is_last_dim(core.dims, core.inputs[0 if column_dims is roles.n else 1], rows_dims[0])
     if turned and pack == [1] and columns >= TURNED and depth >= 8:
         pack = [0, *pack]
     in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
     in_columns = 0
     if (pack and one_loop) or last in parallel:
-        most = _panels_of_group((steps or depth) * tile[1] * size, 0 in pack) if pack and one_loop else 1
+        most = _panels_of_group((steps or depth) * tile[1] * size, 0 in pack) if pack and one_loop else columns if streams else 1
         in_columns = _columns_of_group(machine, columns, tile[1], most, last in parallel)
     if parallel and parallel[0] in rows_dims:
         in_rows = min(in_rows or MOST_BLOCK, -(-extents[parallel[0]] // (2 * machine.threads)))
