@@ -15,6 +15,6 @@ WORKLOADS: dict[str, Workload] = {
 }
 
 COMPARED: tuple[str, ...] = tuple(name for name, w in WORKLOADS.items() if w.group != "extra" and not name.startswith("digits_"))
-"""The 27 whose ratios the acceptance counts."""
+"""The 27 whose ratios the goals of the performance page count."""
 
 __all__ = ["COMPARED", "EXTRA", "WORKLOADS", "Workload", "normal"]

@@ -44,10 +44,6 @@ class Limits:
     flops: dict[tuple[str, int], float]
     bandwidth: dict[tuple[str, str, int], float]
 
-    def roof(self, flops_per_byte: float, *, dtype: str = "f32", kind: str = "copy", place: str = "memory", threads: int = 1) -> float:
-        """Operations per second that a kernel of this intensity can reach: min(peak, intensity * bandwidth)."""
-        return min(self.flops[dtype, threads], flops_per_byte * self.bandwidth[kind, place, threads])
-
     def __str__(self) -> str:
         """Two tables of text."""
         threads = sorted({t for _, t in self.flops})

@@ -120,7 +120,7 @@ class _Freezing:
             return value
         if value not in self.known:
             return value
-        if isinstance(owner, READ_THROUGH) and prod_of(value) >= max((prod_of(v) for v in owner.operands), default=0):
+        if isinstance(owner, READ_THROUGH) and _elements(value) >= max((_elements(v) for v in owner.operands), default=0):
             for position, operand in enumerate(owner.operands):
                 owner.operands[position] = self._here(operand, owner)
             self.known.discard(value)
@@ -192,6 +192,6 @@ class _Freezing:
         cast("IRDLOperation", op).erase()
 
 
-def prod_of(value: SSAValue) -> int:
+def _elements(value: SSAValue) -> int:
     """Elements of a tensor, a size of run time counted as 1."""
     return prod(n for n in shape_of(value) if isinstance(n, int))

@@ -1,6 +1,7 @@
 """LLVM IR text to object code, with llvmlite alone: what the compiler's own process and its workers share.
 
-No mid-level passes: they gave no speed on explicit vector code and cost more than code generation (docs: findings on compile time).
+No mid-level passes: they gave no speed on explicit vector code and cost more than code generation
+(docs/decisions/0011-code-generation-only.md).
 """
 
 from __future__ import annotations

@@ -29,9 +29,7 @@ from gradir.lowering.lower_kernels.strips import each, strips
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, write
 from gradir.lowering.schedules.chain import crossing, rows_of_block
 from gradir.lowering.schedules.contraction import CONFLICT_BYTES, PAGE_BYTES, even_split
-from gradir.lowering.schedules.machine import Machine, element_bytes
-
-LINE_BYTES = 64
+from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes
 
 Lower = Callable[[func.FuncOp, Machine], func.FuncOp]
 """From the level-3 form of a kernel to its level-4 form."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, DenseArrayBase, IndexType, MemRefType, StridedLayoutAttr, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, IndexType, MemRefType, StridedLayoutAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, KINDS, ContractionAttr
+from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, func, linalg, memref
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.groups import STAGE, Group, GroupOp, group_of_kernel
@@ -46,16 +47,12 @@ def subview(b: LoopBuilder, memory: SSAValue, offsets: Sequence[Index], sizes: S
     type_ = MemRefType(kind.element_type, list(sizes), StridedLayoutAttr(cast("list[int]", list(strides)), base), kind.memory_space)
     dynamic = [o for o in offsets if not isinstance(o, int)]
     properties: dict[str, Attribute] = {
-        "static_offsets": _array([o if isinstance(o, int) else DYNAMIC_INDEX for o in offsets]),
-        "static_sizes": _array(sizes),
-        "static_strides": _array([1] * len(sizes)),
+        "static_offsets": i64_array([o if isinstance(o, int) else DYNAMIC_INDEX for o in offsets]),
+        "static_sizes": i64_array(sizes),
+        "static_strides": i64_array([1] * len(sizes)),
         "operandSegmentSizes": i32_array(1, len(dynamic), 0, 0),
     }
     return b(memref.SubviewOp, [memory, *dynamic], [type_], properties)
-
-
-def _array(values: Sequence[int]) -> Attribute:
-    return DenseArrayBase.from_list(i64, list(values))
 
 
 def inline(b: LoopBuilder, function: func.FuncOp, actuals: Sequence[SSAValue]) -> None:

@@ -33,11 +33,10 @@ from gradir.lowering.lower_kernels.row_blocks import RowBlock, RowSource, pack_r
 from gradir.lowering.lower_kernels.strips import each, nest, strips
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, write
 from gradir.lowering.schedules.contraction import CONFLICT_BYTES, UNKNOWN, even_split
-from gradir.lowering.schedules.machine import Machine, element_bytes
+from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes
 
 LARGE_WORK = 1 << 21
 """Multiply-adds from which on a second height of tile is worth its compile time."""
-LINE_BYTES = 64
 SQUARE = 8
 """Most lanes of a square that packing transposes in registers."""
 

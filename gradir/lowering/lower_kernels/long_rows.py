@@ -18,10 +18,10 @@ from gradir.lowering.lower_kernels.bodies import across_lanes, combine, is_costl
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.rows_loops import Row, closure, rows_loop, store
 from gradir.lowering.lower_kernels.rows_plan import RowsPlan, joined
-from gradir.lowering.lower_kernels.streams import LINE, Streams
+from gradir.lowering.lower_kernels.streams import Streams
 from gradir.lowering.lower_kernels.strips import each_block, strips
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, powers_of_two, read, stride_along, uses, write
-from gradir.lowering.schedules.machine import Machine, element_bytes
+from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes
 from gradir.lowering.schedules.streaming import bytes_in_all
 
 BLOCK_STEPS = 32
@@ -127,7 +127,7 @@ class _LongRows:
         row, vector = self.plan.outer[-1], self.plan.vector
         for operand in self.ahead:
             size = element_bytes(operand.element)
-            for first in range(0, tile.axes[-1].size * size, LINE):
+            for first in range(0, tile.axes[-1].size * size, LINE_BYTES):
                 at = tile.moved(row, b.add(tile.at[row], 1)).moved(vector, b.add(tile.at[vector], first // size))
                 indices = b.values([b.affine(e, at.at) for e in operand.map.results])
                 b.op(memref.PrefetchOp, [operand.memory, *indices], [], _SOON)

@@ -22,9 +22,8 @@ from gradir.dialects.upstream import arith, memref, scf, vector
 from gradir.lowering.lower_kernels.binding import Kernel, Space
 from gradir.lowering.lower_kernels.builder import INDEX, LoopBuilder, strides_of
 from gradir.lowering.lower_kernels.tiles import Operand, Tile, linear, write
-from gradir.lowering.schedules.machine import element_bytes
+from gradir.lowering.schedules.machine import LINE_BYTES, element_bytes
 
-LINE = 64
 LEAST_VECTOR = 16
 """Bytes of a store that is worth the way past the caches."""
 _STREAM = BoolAttr.from_bool(True)
@@ -45,13 +44,13 @@ class Streams:
             if position not in wanted or op.in_place or op.element == i1 or isinstance(kind.layout, StridedLayoutAttr):
                 continue
             address = b(memref.ExtractAlignedPointerAsIndexOp, [op.output.memory], [INDEX])
-            rest = b(arith.RemUIOp, [address, b.value(LINE)], [INDEX])
+            rest = b(arith.RemUIOp, [address, b.value(LINE_BYTES)], [INDEX])
             self.aligned[op.output.memory] = b(arith.CmpiOp, [rest, b.value(0)], [i1], {"predicate": arith.integer_predicate("eq")})
 
     def write(self, b: LoopBuilder, value: SSAValue, operand: Operand, tile: Tile, whole: int) -> None:
         """Store like `tiles.write`; past the caches when the tile has `whole` lanes and starts at multiples of them."""
         aligned = self.aligned.get(operand.memory)
-        promised = min(LINE, whole * element_bytes(operand.element))
+        promised = min(LINE_BYTES, whole * element_bytes(operand.element))
         if aligned is None or promised < LEAST_VECTOR or not _starts_at_multiples(operand, tile, whole, promised):
             write(b, value, operand, tile)
             return

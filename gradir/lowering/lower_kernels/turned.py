@@ -24,11 +24,10 @@ from gradir.lowering.lower_kernels.bodies import evaluate, is_plain
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
 from gradir.lowering.lower_kernels.strips import each, nest
 from gradir.lowering.lower_kernels.tiles import Axis, Operand, Tile, read, stride_along, uses, write
-from gradir.lowering.schedules.machine import Machine, element_bytes
+from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes
 
 MOST_SIDE = 8
 """Lanes of a tile's side: 8 registers, turned in three rounds of shuffles."""
-LINE = 64
 BAND = 256
 """Rows of the results that a band visits: their pages stay in the translation buffer."""
 _SWAPPED = DenseArrayBase.from_list(i64, [1, 0])
@@ -93,7 +92,7 @@ def lower_turned(kernel: Kernel, space: Space, turn: Turn) -> None:
     dim, other, side = turn.dim, turn.other, turn.side
     around = [d for d in range(len(space.extents)) if d not in (dim, other)]
     size = max(element_bytes(o.element) for o in space.ops)
-    width = max(side, LINE // size // side * side)
+    width = max(side, LINE_BYTES // size // side * side)
     parallel = bool(kernel.schedule.field("parallel"))
 
     def band(b: LoopBuilder, at: Tile, low: Index, high: Index) -> None:

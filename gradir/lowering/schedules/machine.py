@@ -10,6 +10,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr
 
+LINE_BYTES = 64
+"""A line of every cache of the processors that targets name."""
+
 
 @dataclass(frozen=True)
 class Machine:
