@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn
 
-from gradir.errors import GradirError
+from gradir.ptx.declarations import Declarations
 from gradir.ptx.syntax import (
     Address,
     Function,
@@ -24,18 +21,9 @@ from gradir.ptx.syntax import (
     Variable,
     Vector,
 )
+from gradir.ptx.tokens import Token, number_of, tokens_of
 from gradir.ptx.types import WIDTHS
 
-_TOKEN = re.compile(
-    r"""
-    (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
-  | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+\.\d*(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?U?)
-  | (?P<word>[.]?[%$a-zA-Z_][\w$]*(?:(?:\.|::)[\w$]+)*|\.\d[\w$]*)
-  | (?P<string>"(?:[^"\\]|\\.)*")
-  | (?P<sign>[-{}()\[\],;:<>=|@!+*~&^/?])
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 SPACES = (".shared", ".global", ".const", ".local", ".param")
 SPECIAL = re.compile(
     r"%(tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyz]$|%(laneid|warpid|nwarpid|smid|nsmid|gridid|"
@@ -55,43 +43,9 @@ _LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    line: int
-
-
 def parse(text: str) -> PtxModule:
     """The module that a PTX text spells. `GradirError` OP060 names the line of what is not PTX."""
-    return _Parser(_tokens(text)).module()
-
-
-def _tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
-    at, line = 0, 1
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise _not_ptx(line, "a token of PTX", text[at : at + 20].split("\n")[0])
-        if match.lastgroup != "skip":
-            found.append(_Token(match.lastgroup or "", match.group(), line))
-        line += match.group().count("\n")
-        at = match.end()
-    found.append(_Token("end", "the end of the text", line))
-    return found
-
-
-def _not_ptx(line: int, expected: str, found: str) -> GradirError:
-    return GradirError(
-        "this is not PTX",
-        part="operator",
-        code="OP060",
-        location=f"line {line}",
-        expected=expected,
-        found=found,
-        hint="the emulator reads what NVPTX, nvcc, Triton and numba write; inline assembly is taken as they print it",
-    )
+    return _Parser(tokens_of(text)).module()
 
 
 @dataclass
@@ -113,52 +67,13 @@ class _Body:
         return name
 
 
-class _Parser:
-    def __init__(self, tokens: list[_Token]) -> None:
-        self.tokens = tokens
-        self.at = 0
+class _Parser(Declarations):
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
         self.files: dict[int, str] = {}
         self.place = ("", 0)
         self.body = _Body()
         self.linkage = ""
-
-    # Tokens
-
-    @property
-    def now(self) -> _Token:
-        return self.tokens[self.at]
-
-    def fail(self, expected: str) -> NoReturn:
-        raise _not_ptx(self.now.line, expected, self.now.text)
-
-    def take(self) -> str:
-        text = self.now.text
-        self.at += 1
-        return text
-
-    def accept(self, text: str) -> bool:
-        if self.now.text != text:
-            return False
-        self.at += 1
-        return True
-
-    def expect(self, text: str) -> None:
-        if not self.accept(text):
-            self.fail(f"'{text}'")
-
-    def word(self) -> str:
-        if self.now.kind != "word":
-            self.fail("a name")
-        return self.take()
-
-    def integer(self) -> int:
-        negative = self.accept("-")
-        if self.now.kind != "number":
-            self.fail("a whole number")
-        value = _number(self.take())
-        if not isinstance(value.value, int):
-            self.fail("a whole number")
-        return -value.value if negative else value.value
 
     # The module
 
@@ -221,84 +136,6 @@ class _Parser:
             depth += (text == "{") - (text == "}")
             if depth == 0:
                 return
-
-    # Variables
-
-    def variable(self, *, extern: bool = False) -> list[Variable]:
-        """`.shared .align 16 .b8 name[1024] = {...};`, or several names."""
-        head = self.now.text.split(".")[1:]
-        self.take()
-        space, words = head[0], head[1:]
-        align, vector, kind = 0, 1, ""
-        while not kind:
-            for word in words:
-                if word in ("v2", "v4", "v8"):
-                    vector = int(word[1:])
-                elif word == "align":
-                    align = self.integer()
-                elif word in WIDTHS:
-                    kind = word
-                else:
-                    self.fail("the type of a variable")
-            if not kind:
-                words = self.word().split(".")[1:]
-        found: list[Variable] = []
-        while True:
-            found.append(self._declared(space, kind, vector, align, extern))
-            if not self.accept(","):
-                break
-        self.accept(";")
-        return found
-
-    def _declared(self, space: str, kind: str, vector: int, align: int, extern: bool) -> Variable:
-        name = self.word()
-        count, arrays = vector, 0
-        unsized = False
-        while self.accept("["):
-            arrays += 1
-            if self.accept("]"):
-                unsized = True
-                continue
-            count *= self.integer()
-            self.expect("]")
-        width = WIDTHS[kind] // 8 or 1
-        data: bytes | None = None
-        pointees: list[tuple[int, str, int]] = []
-        if self.accept("="):
-            data = self._initial(kind, pointees)
-            if unsized:
-                count, unsized = max(1, len(data) // width), False
-            data = data.ljust(count * width, b"\0")
-        elif space in ("global", "const") and not extern:
-            data = bytes(0 if unsized else count * width)
-        size = 0 if unsized else count * width
-        return Variable(name, space, kind, size, align or width * vector, data, extern or unsized, tuple(pointees))
-
-    def _initial(self, kind: str, pointees: list[tuple[int, str, int]], at: int = 0) -> bytes:
-        if self.accept("{"):
-            data = b""
-            while not self.accept("}"):
-                data += self._initial(kind, pointees, at + len(data))
-                self.accept(",")
-            return data
-        width = WIDTHS[kind] // 8
-        if self.now.kind == "word":
-            name = self.word()
-            if self.accept("("):  # generic(name), or a byte of it: mask(name)
-                name = self.word()
-                self.expect(")")
-            pointees.append((at, name, self.integer() if self.accept("+") else 0))
-            return bytes(width)
-        negative = self.accept("-")
-        if self.now.kind != "number":
-            self.fail("a number")
-        value = _number(self.take())
-        if value.bits is not None and kind[0] in "bf":
-            return value.bits.to_bytes(width, "little")
-        if kind[0] == "f":
-            return struct.pack({4: "<f", 8: "<d"}[width], -value.value if negative else value.value)
-        whole = int(value.value) * (-1 if negative else 1)
-        return (whole & ((1 << 8 * width) - 1)).to_bytes(width, "little")
 
     # Functions
 
@@ -518,10 +355,10 @@ class _Parser:
         if self.accept("!"):
             return Negated(Register(self.body.named(self.word())))
         if self.accept("-"):
-            value = _number(self.take())
+            value = number_of(self.take())
             return Immediate(-value.value)
         if self.now.kind == "number":
-            return _number(self.take())
+            return number_of(self.take())
         name = self.word()
         if name == "_":
             return Name("_")
@@ -549,20 +386,3 @@ class _Parser:
             coordinates = inner.elements if isinstance(inner, Vector) else (inner,)
         self.expect("]")
         return Address(base, offset, coordinates)
-
-
-def _number(text: str) -> Immediate:
-    head = text[:2].lower()
-    if head == "0f" and len(text) == 10:
-        bits = int(text[2:], 16)
-        return Immediate(struct.unpack("<f", bits.to_bytes(4, "little"))[0], bits)
-    if head == "0d":
-        bits = int(text[2:], 16)
-        return Immediate(struct.unpack("<d", bits.to_bytes(8, "little"))[0], bits)
-    bare = text.rstrip("U")
-    readers: dict[str, Callable[[str], int]] = {"0x": lambda t: int(t, 16), "0b": lambda t: int(t, 2)}
-    if head in readers:
-        return Immediate(readers[head](bare))
-    if bare.isdecimal():
-        return Immediate(int(bare, 8) if len(bare) > 1 and bare[0] == "0" else int(bare))
-    return Immediate(float(bare))

@@ -1,6 +1,6 @@
 """Compiled functions under many Python threads, forks, new processes and exits: right results, no deadlock.
 
-The short versions run for some seconds in all; the minute of each that the issue tracker asks for has the mark `full`.
+The short versions run for some seconds in all; those of a minute each have the mark `full`.
 """
 
 from __future__ import annotations
