@@ -1,7 +1,9 @@
-"""The tuner: candidates, trials, search, records, and programs that pick decisions up. Nothing looks at a clock: times are made up."""
+"""The search of the tuner: candidates, a library, decisions and their files. Nothing looks at a clock: times are made up."""
 
+from __future__ import annotations
+
+import ctypes
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +12,14 @@ import numpy as np
 import pytest
 
 import gradir as gd
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE, ContractionAttr, ElementwiseAttr
+from gradir.dialects.kernel import ContractionAttr, ElementwiseAttr
 from gradir.dialects.upstream.func import FuncOp
-from gradir.driver.compile import Hooks, compile_module, compile_watched
-from gradir.driver.report import CompileReport
+from gradir.driver.compile import compile_module
 from gradir.driver.tuning import search as searching
-from gradir.driver.tuning.alternatives import Subject, subject_of
-from gradir.driver.tuning.apply import apply_records, tuning_key
-from gradir.driver.tuning.records import Choice, Record, Records
+from gradir.driver.tuning.alternatives import Subject
+from gradir.driver.tuning.records import Choice, Records
 from gradir.driver.tuning.search import search, significant
-from gradir.driver.tuning.trials import Job, Outcome, measure_in_child
-from gradir.driver.tuning.tune import tune
+from gradir.driver.tuning.trials import Job, Outcome
 from gradir.errors import GradirError
 from gradir.lowering.groups import group_of_kernel
 from gradir.lowering.library_contraction import call_library, library_form
@@ -29,46 +28,8 @@ from gradir.lowering.schedules.candidates import MOST, candidates
 from gradir.lowering.schedules.machine import Machine
 from gradir.reference import run
 from gradir.runtime.library.blas import set_threads
-from gradir.runtime.module import Module
-from gradir.runtime.trial import Guarded, Tolerance
-from tests.driver.test_explain import LIMITS, f32, made_up
-
-BLAS = Choice("library", {}, "blas.contract")
-
-
-def outlined(function: Any, *args: Any, threads: int = 1, **options: Any) -> Any:
-    """The level-2 module with kernels that have no schedules."""
-    found: list[Any] = []
-    module = gd.jit(function, **options).lower(*args)
-    compile_watched(module, Hooks(lambda m: found.append(m.clone())), cache=False, threads=threads)
-    return found[0]
-
-
-def kernels(module: Any) -> list[FuncOp]:
-    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and KERNEL_ATTRIBUTE in op.attributes]
-
-
-def dense(x: Any, w: Any, b: Any) -> Any:
-    return gd.relu(x @ w + b)
-
-
-DENSE = (f32(24, 40), f32(40, 32), f32(32))
-
-
-def subject(function: Any = dense, args: Sequence[Any] = DENSE, threads: int = 1, **options: Any) -> Subject:
-    module = outlined(function, *args, threads=threads, **options)
-    found = subject_of(module, kernels(module)[0], {})
-    assert isinstance(found, Subject)
-    return found
-
-
-def by_form(seconds: Callable[[int], float]) -> Callable[[Job], list[Outcome]]:
-    """A measurement in which form k of a job takes `seconds(k)` in every round."""
-
-    return lambda job: [Outcome((seconds(k),) * job.rounds) for k in range(len(job.forms))]
-
-
-# -- candidates
+from tests.driver.test_explain import f32
+from tests.driver.tuned_kernels import BLAS, DENSE, RECORD, by_form, dense, kernels, outlined, subject
 
 
 @pytest.mark.parametrize(
@@ -104,9 +65,6 @@ def test_every_candidate_computes_the_same(args: Any, step: int) -> None:
         (function,) = found.compiled(choice)
         for value, wanted in zip(function.flat(*found.inputs), expected):
             np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-4, err_msg=str(choice))
-
-
-# -- a vendor's library
 
 
 @pytest.mark.parametrize(
@@ -152,79 +110,14 @@ def test_what_the_library_does_not_compute(function: Any, args: Any, options: An
     )
 
 
-# -- trials
-
-
-def saved(factor: float, shape: tuple[int, ...] = (8,)) -> Callable[[], Module]:
-    return lambda: compile_module(gd.jit(lambda x: x * factor).lower(f32(*shape)), cache=False)
-
-
-def test_a_child_checks_every_form_and_times_the_good_ones() -> None:
-    outcomes = measure_in_child(Job([saved(2.0), saved(2.0), saved(3.0)], [f32(8)], sets=2, rounds=3, seconds=1e-5))
-    assert [len(outcome.seconds) for outcome in outcomes] == [3, 3, 0]
-    assert not outcomes[1].refused and outcomes[2].refused.startswith("result 0 at [0]:") and "8 of 8 differ" in outcomes[2].refused
-
-
-def test_a_form_that_does_not_compile_is_refused() -> None:
-    def broken() -> Module:
-        raise GradirError("no", part="operator", code="OP043")
-
-    outcomes = measure_in_child(Job([saved(2.0), broken, saved(2.0)], [f32(8)], rounds=1, seconds=1e-5))
-    assert outcomes[0].seconds and outcomes[1].refused == "it does not compile: OP043" and outcomes[2].seconds
-    with pytest.raises(GradirError) as caught:
-        measure_in_child(Job([broken, saved(2.0)], [f32(8)], rounds=1, seconds=1e-5))
-    assert caught.value.code == "RT063" and "OP043" in caught.value.found
-
-
-def unknown_function() -> Module:
-    """Loads here, not in the child: there the name of its function is unknown, so the child ends with an error."""
-    gd.register_custom_call("only_here", lambda x: x * 2, shape=lambda x: gd.Spec(x.shape, x.dtype))
-    return compile_module(gd.jit(lambda x: gd.custom_call("only_here", x)).lower(f32(8)), cache=False)
-
-
-def test_a_form_that_ends_the_child_is_refused_and_the_others_go_on() -> None:
-    outcomes = measure_in_child(Job([saved(2.0), unknown_function, saved(2.0)], [f32(8)], rounds=2, seconds=1e-5))
-    assert outcomes[0].seconds and outcomes[2].seconds and outcomes[1].refused.startswith("it ends the process")
-    with pytest.raises(GradirError) as caught:
-        measure_in_child(Job([unknown_function, saved(2.0)], [f32(8)], rounds=2, seconds=1e-5))
-    assert caught.value.code == "RT063" and "ends the process" in caught.value.found
-
-
-def endless() -> Module:
-    def f(x: Any) -> Any:
-        return gd.while_loop(lambda s: gd.sum(s) < 1, lambda s: s * 0, x * 0)
-
-    return compile_module(gd.jit(f).lower(f32(8)), cache=False)
-
-
-def test_a_form_that_hangs_is_refused() -> None:
-    outcomes = measure_in_child(Job([saved(2.0), endless], [f32(8)], rounds=1, seconds=1e-5), silence=1.5)
-    assert outcomes[0].seconds == () and outcomes[1].refused.startswith("it hangs")
-
-
-def test_marks_around_results() -> None:
-    guarded = Guarded([np.zeros((3, 5), np.float32), np.zeros((), np.int64)])
-    assert [a.shape for a in guarded.arrays] == [(3, 5), ()] and all(a.ctypes.data % 64 == 0 for a in guarded.arrays)
-    for array in guarded.arrays:
-        array[...] = 7
-    assert not guarded.broken()
-    np.lib.stride_tricks.as_strided(guarded.arrays[0], (16,), (4,))[15] = 1
-    assert guarded.broken()
-
-
-def test_tolerance_is_that_of_another_order_of_sums() -> None:
-    x = f32(1000)
-    tolerance = Tolerance.of(lambda arrays: [np.asarray(np.sum(arrays[0])), np.arange(3), arrays[0] > 0], [x])
-    good = [np.asarray(np.float32(np.sum(x[::-1].astype(np.float64)))), np.arange(3), x > 0]
-    assert tolerance.difference(good) == ""
-    off = np.asarray(good[0] * np.float32(1.001) + np.float32(0.01))
-    assert tolerance.difference([off, *good[1:]]).startswith("result 0 at []")
-    assert tolerance.difference([good[0], np.array([0, 1, 3]), good[2]]).startswith("result 1 at [2]: 2 expected, 3 found (1 of 3")
-    nan = Tolerance.of(lambda arrays: [arrays[0] * np.float32(np.nan)], [np.zeros(2, np.float32)])
-    assert nan.difference([np.full(2, np.nan, np.float32)]) == "" and nan.difference([np.zeros(2, np.float32)])
-
-
-# -- search
+def test_threads_of_the_library() -> None:
+    set_count, files = set_threads(), sorted(Path(np.__file__).parent.parent.glob("numpy.libs/*openblas*"))
+    if set_count is None or len(files) != 1:
+        pytest.skip("this numpy does not bring OpenBLAS")
+    count = getattr(ctypes.CDLL(str(files[0])), set_count.__name__.replace("_set_", "_get_"))
+    for wanted in (1, 2):
+        set_count(wanted)
+        assert count() == wanted
 
 
 def test_the_fastest_significant_form_is_taken() -> None:
@@ -296,12 +189,6 @@ def test_no_time_still_tries_the_likeliest() -> None:
     assert result.record.tried == searching.BATCH + 1 and told == [(found.name, searching.BATCH, len(found.others))]
 
 
-# -- records
-
-
-RECORD = Record("k" * 32, "contraction_0", "m.py:1:1", Choice("contraction", {"tile": (6, 16)}), BLAS, 2.0, 1.0, 9, 1)
-
-
 def test_records_round_trip_and_damage_counts_as_absent(tmp_path: Path) -> None:
     records = Records(tmp_path)
     assert records.state() == "" and records.all() == [] and not records.known("t") and records.find("t", RECORD.key) is None
@@ -345,167 +232,3 @@ def test_a_choice_of_another_version_is_none() -> None:
     assert Choice("contraction", {"tile": (4, 16)}).schedule() == ContractionAttr.of(tile=[4, 16])
     assert Choice("contraction", {"wonder": (1,)}).schedule() is None and Choice("magic").schedule() is None and BLAS.schedule() is None
     assert str(Choice.of(ElementwiseAttr.of(tile=[8]))) == "elementwise tile 8" and str(BLAS) == "@blas.contract"
-
-
-# -- programs
-
-
-def test_the_key_of_a_kernel_is_its_structure() -> None:
-    keys = [tuning_key(kernels(outlined(dense, *args))[0]) for args in (DENSE, DENSE, (f32(24, 41), f32(41, 32), f32(32)))]
-    assert keys[0] == keys[1] != keys[2]
-    (kernel,) = kernels(outlined(dense, *DENSE))
-    kernel.attributes[KERNEL_ATTRIBUTE] = ContractionAttr.of(tile=[4, 16])
-    assert tuning_key(kernel) == keys[0] and kernel.attributes[KERNEL_ATTRIBUTE] == ContractionAttr.of(tile=[4, 16])
-
-
-def decided(directory: Path, choice: Choice, threads: int = 1) -> Records:
-    module = outlined(dense, *DENSE, threads=threads)
-    records = Records(directory)
-    target = str(module.attributes["gradir.target"])
-    (kernel,) = kernels(module)
-    records.put(target, replace(RECORD, key=tuning_key(kernel), choice=choice))
-    return records
-
-
-@pytest.mark.parametrize("choice", [Choice("contraction", {"tile": (4, 8)}), Choice("loops", {"tile": (8,)}), BLAS])
-def test_later_compilations_use_decisions(tmp_path: Path, choice: Choice) -> None:
-    module = gd.jit(dense).lower(*DENSE)
-    before = compile_module(module, threads=1, cache=tmp_path)
-    decided(tmp_path, choice)
-    report = CompileReport()
-    after = compile_module(module, threads=1, cache=tmp_path, report=report)
-    assert report.program_cache == "miss" and report.kernels_tuned == 1
-    rows = after.manifest.details["kernels"]
-    assert [row["choice"] for row in before.manifest.details["kernels"]] == ["heuristic"] and rows[0]["choice"] == "tuned"
-    assert rows[0].get("library", rows[0]["kind"]) == (choice.library or choice.kind)
-    assert rows[0]["schedule"] == {name: list(values) for name, values in choice.fields.items()}
-    for a, b in zip(before["dense"].flat(*DENSE), after["dense"].flat(*DENSE)):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
-    again = CompileReport()
-    compile_module(module, threads=1, cache=tmp_path, report=again)
-    assert again.program_cache == "hit"
-    assert compile_module(module, threads=2, cache=tmp_path).manifest.details["kernels"][0]["choice"] == "heuristic"
-    assert compile_module(module, threads=1, cache=False).manifest.details["kernels"][0]["choice"] == "heuristic"
-    assert compile_module(module, threads=1, cache=tmp_path, report=CompileReport(keep_ir=True)).manifest.details["kernels"] == rows
-
-
-def test_a_decision_that_cannot_be_followed_is_ignored(tmp_path: Path) -> None:
-    module = outlined(dense, *DENSE)
-    assert apply_records(module, decided(tmp_path, Choice("magic"))) == []
-    integers = outlined(lambda x, w: x @ w, np.ones((4, 4), np.int32), np.ones((4, 4), np.int32))
-    records = Records(tmp_path)
-    records.put(str(integers.attributes["gradir.target"]), replace(RECORD, key=tuning_key(kernels(integers)[0])))
-    assert apply_records(integers, records) == []
-
-
-def test_a_schedule_by_hand_beats_a_decision(tmp_path: Path) -> None:
-    module = outlined(dense, *DENSE)
-    (kernel,) = kernels(module)
-    kernel.attributes[KERNEL_ATTRIBUTE] = ContractionAttr.of(tile=[2, 16])
-    assert apply_records(module, decided(tmp_path, Choice("contraction", {"tile": (4, 8)}))) == []
-    assert kernel.attributes[KERNEL_ATTRIBUTE] == ContractionAttr.of(tile=[2, 16])
-
-
-def program(x: Any, w: Any, b: Any) -> Any:
-    return gd.softmax(dense(x, w, b))
-
-
-def tuned(tmp_path: Path, measure: Callable[[Job], list[Outcome]], function: Any = program, args: Any = DENSE, **options: Any) -> Any:
-    module = gd.jit(function, **{k: options.pop(k) for k in ("dynamic",) if k in options}).lower(*args)
-    settings: dict[str, Any] = {"threads": 1, "cache": tmp_path, "profile": made_up, "limits": LIMITS, "seconds": 600.0, **options}
-    return tune(module, list(args), measure=measure, **settings)
-
-
-def test_tuning_a_program(tmp_path: Path) -> None:
-    report = tuned(tmp_path, by_form(lambda k: 1.0 - 0.05 * k))
-    assert [kernel.name for kernel in report.changed] and report.before == 1.0 and report.after == 0.95 and not report.withdrawn
-    assert {kernel.name for kernel in report.kernels} == {"contraction_0", "rows_0"}
-    text = str(report)
-    assert "contraction_0" in text and "the program: 1 s before, 950 ms after" in text and json.dumps(report.to_json())
-    rows = gd.jit(program, threads=1, cache=tmp_path).compile(*DENSE).module.manifest.details["kernels"]
-    assert "tuned" in {row["choice"] for row in rows}
-
-    def never(job: Job) -> list[Outcome]:
-        raise AssertionError("what was decided is not measured again")
-
-    second = tuned(tmp_path, lambda job: [Outcome((1.0,) * job.rounds)] * len(job.forms) if job.entry == "program" else never(job))
-    assert [kernel.record for kernel in second.kernels] == [kernel.record for kernel in report.kernels]
-    assert tuned(tmp_path, by_form(lambda k: 1.0), again=True).changed == ()
-
-
-def test_decisions_that_make_the_program_slower_are_withdrawn(tmp_path: Path) -> None:
-    def measure(job: Job) -> list[Outcome]:
-        whole = job.entry == "program"
-        return [Outcome((1.0 if not k else 1.2 if whole else 0.5,) * job.rounds) for k in range(len(job.forms))]
-
-    report = tuned(tmp_path, measure)
-    assert report.withdrawn and "dropped" in str(report) and not report.changed
-    assert {kernel.skipped for kernel in report.kernels if kernel.record is None} == {"faster alone, but the program is slower"}
-    assert all(not record.changed for _, _, found in Records(tmp_path).all() for record in found)
-
-
-def test_a_library_that_harms_its_neighbours_is_left_out(tmp_path: Path) -> None:
-    """Alone the library wins one kernel and a schedule another; as a whole the program is faster without the library."""
-
-    def measure(job: Job) -> list[Outcome]:
-        modules = [form() for form in job.forms]
-        calls = [bool(module.manifest.libraries) for module in modules]
-        whole = job.entry == "program"
-        return [
-            Outcome(((1.0 if not k else (1.1 if library else 0.8) if whole else 0.5 if library else 0.9),) * job.rounds)
-            for k, library in enumerate(calls)
-        ]
-
-    report = tuned(tmp_path, measure)
-    (library,) = [kernel for kernel in report.kernels if kernel.record is None]
-    assert library.name == "contraction_0" and [kernel.name for kernel in report.changed] == ["rows_0"]
-    assert (report.before, report.after, report.withdrawn) == (1.0, 0.8, False)
-    rows = gd.jit(program, threads=1, cache=tmp_path).compile(*DENSE).module.manifest.details["kernels"]
-    assert [row["choice"] for row in rows] == ["heuristic", "tuned"]
-
-
-def test_no_time_was_left(tmp_path: Path) -> None:
-    clock = iter(range(0, 10000, 1000))
-    report = tuned(tmp_path, by_form(lambda k: 1.0), clock=lambda: float(next(clock)))
-    assert {kernel.skipped for kernel in report.kernels} == {"no time was left"} and "left alone" in str(report)
-
-
-def test_run_time_sizes_are_tuned_at_those_of_the_arguments(tmp_path: Path) -> None:
-    report = tuned(tmp_path, by_form(lambda k: 1.0), dense, dynamic={"x": ("b", 40)})
-    assert report.kernels[0].record is not None and report.kernels[0].record.tried > 1
-    with pytest.raises(GradirError) as caught:
-        tune(gd.jit(dense, dynamic={"x": ("b", 40)}).lower(*DENSE), cache=tmp_path, profile=made_up, limits=LIMITS)
-    assert caught.value.code == "RT060"
-
-
-def test_tuning_needs_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRADIR_CACHE_DIR", "")
-    for cache in (False, True):
-        with pytest.raises(GradirError) as caught:
-            tune(gd.jit(dense).lower(*DENSE), cache=cache)
-        assert caught.value.code == "RT064"
-
-
-def test_jit_and_compile_tune(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gradir.driver.tuning import tune as tuning
-
-    asked: list[tuple[int, float]] = []
-
-    def fake(module: Any, leaves: Any, **options: Any) -> Any:
-        asked.append((-1 if leaves is None else len(leaves), options["seconds"]))
-        return None
-
-    monkeypatch.setattr(tuning, "tune", fake)
-    gd.jit(dense, cache=tmp_path, tune=True)(*DENSE)
-    gd.jit(dense, cache=tmp_path, tune=2.5)(*DENSE)
-    gd.jit(dense, cache=tmp_path)(*DENSE)
-    gd.compile(dense, *(gd.Spec(x.shape, "float32") for x in DENSE), cache=tmp_path, tune=7)
-    gd.compile(gd.jit(dense, cache=tmp_path), *DENSE, tune=8)
-    gd.compile(gd.jit(dense).lower(*DENSE), cache=tmp_path, tune=9)
-    gd.jit(dense, cache=tmp_path).compile(*DENSE).tune(*DENSE, seconds=10)
-    assert asked == [(3, 30.0), (3, 2.5), (-1, 7), (3, 8), (-1, 9), (3, 10)]
-
-
-def test_threads_of_the_library() -> None:
-    set_count = set_threads()
-    assert set_count is None or set_count(2) is None
