@@ -45,7 +45,12 @@ class Buffer:
     def frozen(cls, source: Any) -> Buffer:
         """A copy of an array whose elements nobody can change: every view of it is read-only."""
         made = cls.from_array(source)
-        made._array.setflags(write=False)
+        array = made._array
+        array.setflags(write=False)
+        if array.size:
+            # over a read-only memoryview numpy refuses to set `writeable` again
+            locked = memoryview(array.reshape(-1).view(np.uint8)).toreadonly()
+            made._array = np.frombuffer(locked, np.uint8).view(array.dtype).reshape(array.shape)
         return made
 
     @property
@@ -74,7 +79,7 @@ class Buffer:
         return self._array.ctypes.data
 
     def numpy(self) -> Array:
-        """A writable view; GradirError RT023 when the memory was given away (`donate=`)."""
+        """A view, writable unless frozen; GradirError RT023 when the memory was given away (`donate=`)."""
         if self._given_to:
             raise GradirError(
                 "the memory of this Buffer was given away",

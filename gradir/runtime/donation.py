@@ -24,8 +24,8 @@ def take_over(
 ) -> tuple[list[Any], list[Array]]:
     """The inputs and outputs to call with: each aliased pair is one array. `outputs` holds None where the argument's memory is to be used.
 
-    `values` is what the caller passed for `inputs`; a `Buffer` among the donated ones is unusable from here on. Raises GradirError RT022
-    when the memory of a donated argument is that of another argument too.
+    `values` is what the caller passed for `inputs`; a `Buffer` among the donated ones is unusable from here on, a frozen one stays as
+    it is. Raises GradirError RT022 when the memory of a donated argument is that of another argument too.
     """
     arrays, results = list(inputs), list(outputs)
     for argument, result in spec.aliases:
@@ -41,7 +41,7 @@ def take_over(
         arrays[argument] = place
         shape = _static_shape(spec, result, place)
         results[result] = place if place.shape == shape else place.reshape(shape)
-        if isinstance(values[argument], Buffer):
+        if isinstance(values[argument], Buffer) and not values[argument].is_frozen:
             values[argument].give_away(f"argument '{spec.inputs[argument].name}' of a call of @{spec.name}")
     return arrays, [array for array in results if array is not None]
 

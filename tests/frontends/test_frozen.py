@@ -117,6 +117,21 @@ def test_frozen_buffers_are_copies_that_nobody_writes() -> None:
     assert not Buffer.from_array(w).is_frozen
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_no_view_can_be_made_writable_again(shape: tuple[int, ...]) -> None:
+    weights = gd.freeze(np.ones(shape, np.float32))
+    for view in (weights.numpy(), np.asarray(weights), weights.numpy()[...], weights.numpy().view(np.int32)):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            view.flags.writeable = True
+    assert weights.is_frozen and weights.address % 64 == 0
+
+
+def test_a_frozen_buffer_that_is_donated_is_copied_and_stays() -> None:
+    w = gd.freeze(np.ones(4, np.float32))
+    np.testing.assert_array_equal(gd.jit(lambda x: x + 1, cache=False, donate=(0,))(w), np.full(4, 2.0))
+    np.testing.assert_array_equal(gd.jit(lambda x: x * 3, cache=False, frozen=(0,))(w), np.full(4, 3.0))
+
+
 @pytest.mark.parametrize("given", [np.ones(64, np.float32), Buffer.from_array(np.ones(64, np.float32))], ids=["array", "buffer"])
 def test_what_could_change_is_refused(given: Any) -> None:
     with pytest.raises(GradirError, match="its elements can change") as caught:
