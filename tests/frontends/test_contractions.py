@@ -150,6 +150,17 @@ def test_transposed_convolution_agrees_with_jax(padding: Any, kernel: bool) -> N
     np.testing.assert_allclose(np.asarray(found.concrete), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_a_window_of_one_whose_memory_has_no_dimension_to_sum_over() -> None:
+    rng = np.random.default_rng(0)
+    x, w, c = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((3, 5, 8), (1, 1, 8), (3, 5, 8)))
+    depthwise = gd.grad(lambda x, w: gd.sum(gd.conv(x, w, groups=8) * c), (0, 1))
+    dx, dw = gd.jit(depthwise, cache=False)(x, w)
+    np.testing.assert_allclose(dx, c * w[0, 0], rtol=1e-6)
+    np.testing.assert_allclose(dw, np.sum(c * x, (0, 1), keepdims=True), rtol=1e-5)
+    outer = gd.jit(lambda x, w: gd.conv(x[..., None], w[None, None]), cache=False)(x[0], w[0, 0])
+    np.testing.assert_allclose(outer, x[0][..., None] * w[0, 0], rtol=1e-6)
+
+
 def test_batch_groups_and_input_dilation() -> None:
     x, w = RNG.normal(size=(4, 5, 5, 2)).astype(np.float32), RNG.normal(size=(3, 3, 2, 6)).astype(np.float32)
     found = gd.jit(lambda x, w: gd.conv(x, w, batch_groups=2))(x, w)

@@ -64,6 +64,7 @@ def sum_of_windows(
         group = result_forms[len(shape) - 1]
         outputs = result_forms[-1] if per_group != 1 else constant(0)
         rhs = reshape_view(lowering, rhs, rhs_shape, (*rhs_shape[:-1], groups, per_group))
+        rhs_shape = (*rhs_shape[:-1], groups, per_group)
         if features > 1:
             channels = cast("int", lhs_shape[-1]) // groups
             lhs = reshape_view(lowering, lhs, lhs_shape, (*lhs_shape[:-1], groups, channels))
@@ -75,10 +76,13 @@ def sum_of_windows(
     lhs_forms = [result_forms[0], *at, *(split if features > 1 else []), channel]
     if batches > 1:
         lhs_forms = [group, *lhs_forms]
-    lhs = lhs.over(lhs_forms)
-    rhs = rhs.over([*kernel, channel, *split, outputs])
-    reductions = sum(1 for form in (*kernel, channel) if form.terms)
-    result = multiply_add(lowering, lhs, rhs, element, layout, memory_shape, reductions=reductions)
+    lhs, rhs_forms = lhs.over(lhs_forms), [*kernel, channel, *split, outputs]
+    loops = [d for form in (*kernel, channel) for d, _ in form.terms]
+    taps = rhs.over(rhs_forms)
+    if not all(lhs.uses(d) or taps.uses(d) for d in loops):
+        # neither memory has the loop of size 1 that the sum goes over
+        taps = lowering.whole(lowering.materialized(rhs, rhs_shape), rhs.element).over(rhs_forms)
+    result = multiply_add(lowering, lhs, taps, element, layout, memory_shape, reductions=len(loops))
     return reshape_view(lowering, result, memory_shape, shape) if groups > 1 else result
 
 
