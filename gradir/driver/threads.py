@@ -11,7 +11,19 @@ MOST = 4096
 
 
 def chosen_threads(asked: int | None) -> int | None:
-    """`asked`, else the number in `GRADIR_NUM_THREADS`, else None; GradirError RT018 when the variable holds no such number."""
+    """`asked`, else the number in `GRADIR_NUM_THREADS`, else None.
+
+    GradirError RT017 when `asked` is no number of threads, RT018 when the variable holds none.
+    """
+    if asked is not None and not (type(asked) is int and 1 <= asked <= MOST):
+        raise GradirError(
+            "no such number of threads",
+            part="runtime",
+            code="RT017",
+            expected=f"a whole number from 1 to {MOST}",
+            found=repr(asked),
+            hint="leave it out to use every processor that the process may run on",
+        )
     text = os.environ.get(THREADS_VARIABLE, "").strip()
     if asked is not None or not text:
         return asked

@@ -49,8 +49,8 @@ class Buffer:
         array.setflags(write=False)
         if array.size:
             # over a read-only memoryview numpy refuses to set `writeable` again
-            locked = memoryview(array.reshape(-1).view(np.uint8)).toreadonly()
-            made._array = np.frombuffer(locked, np.uint8).view(array.dtype).reshape(array.shape)
+            raw: Any = array.reshape(-1).view(np.uint8)
+            made._array = np.frombuffer(memoryview(raw).toreadonly(), np.uint8).view(array.dtype).reshape(array.shape)
         return made
 
     @property

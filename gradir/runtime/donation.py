@@ -46,6 +46,12 @@ def take_over(
     return arrays, [array for array in results if array is not None]
 
 
+def spared(spec: FunctionSpec, values: Sequence[Any]) -> list[Any]:
+    """The arguments for calls that nobody asked for, those of a measurement: copies stand for what a call would take over."""
+    donated = {argument for argument, _ in spec.aliases}
+    return [np.array(value) if k in donated else value for k, value in enumerate(values)]
+
+
 def _static_shape(spec: FunctionSpec, result: int, place: Array) -> tuple[int, ...]:
     """The result's shape; a pair with sizes of run time has one type."""
     sizes = [dim for dim in spec.outputs[result].shape if isinstance(dim, int)]
@@ -65,4 +71,4 @@ def _shared(spec: FunctionSpec, argument: int, twin: int) -> GradirError:
     )
 
 
-__all__ = ["take_over"]
+__all__ = ["spared", "take_over"]

@@ -18,6 +18,7 @@ from gradir.driver.explain.rooflines import LimitsFile, best_of, bound_of, limit
 from gradir.driver.explain.trace import trace_of
 from gradir.driver.limits import Limits
 from gradir.errors import GradirError
+from gradir.runtime import Buffer
 from gradir.runtime.profile import SITES, Recording, record
 
 PLACES = {"L1": 16 << 10, "L2": 256 << 10, "L3": 16 << 20, "memory": 256 << 20}
@@ -133,6 +134,13 @@ def test_without_arguments_random_ones_are_made() -> None:
     with pytest.raises(GradirError) as caught:
         explain(gd.jit(lambda x: x + 1, dynamic={"x": ("b",)}).lower(f32(4)), limits=LIMITS, measure=made_up, cache=False)
     assert caught.value.code == "RT060" and "bxf32" in caught.value.expected
+
+
+def test_donated_arguments_are_left_as_they_are() -> None:
+    step = gd.jit(lambda p, x: p * 3 + x, donate=("p",)).compile(f32(4), f32(4))
+    for p in (np.ones(4, np.float32), Buffer.from_array(np.ones(4, np.float32))):
+        assert explain(step.level1, [p, f32(4)], limits=LIMITS, cache=False).rows
+        np.testing.assert_array_equal(np.asarray(p), np.ones(4))
 
 
 def test_threads_that_took_part_are_counted() -> None:

@@ -39,6 +39,13 @@ def test_a_variable_that_is_no_number(monkeypatch, text):
     assert threads_of(threads=2) == 2
 
 
+@pytest.mark.parametrize("count", [-1, 1.5, "2", 1 << 40])
+def test_a_number_of_threads_that_there_is_not(count):
+    with pytest.raises(GradirError, match="no such number of threads") as caught:
+        threads_of(threads=count)
+    assert caught.value.code == "RT017" and caught.value.found == repr(count)
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a system without processor sets")
 def test_the_processors_of_the_process():
     code = (

@@ -153,6 +153,10 @@ def test_an_argument_that_is_not_there() -> None:
 
         gd.jit(f, donate=("y",))
     assert caught.value.code == "GR104"
+    for position in (1, -2):
+        with pytest.raises(GradirError, match="donate names an argument that <lambda> lacks"):
+            gd.jit(lambda x: x, donate=(position,))
+    np.testing.assert_array_equal(gd.jit(lambda x, y: x - y, cache=False, donate=(-2,))(np.ones(3), np.ones(3)), np.zeros(3))
 
 
 def test_measured_memory_is_planned_memory() -> None:

@@ -30,6 +30,7 @@ from gradir.driver.explain.sample_inputs import sample_inputs
 from gradir.driver.explain.trace import trace_json
 from gradir.driver.limits import Limits
 from gradir.driver.notes import choice_of
+from gradir.runtime.donation import spared
 from gradir.runtime.module import Function, Module
 from gradir.runtime.profile import SITES
 
@@ -52,16 +53,17 @@ def explain(
 ) -> Explanation:
     """Run `entry` (default: the only public function) of a module of any level on `inputs` and say what each kernel does and costs.
 
-    `inputs` are flat arrays; without them random ones of the types that the function declares (GradirError RT060 where only a call knows
-    a size). `limits`: those of this machine, measured once and kept, unless given. `measure` runs the program (`measure_runs`). With
-    `outlined`, which sees the kernels at level 2, decisions of the tuner are not used.
+    `inputs` are flat arrays, of which those that the program would take over are copied first; without them random ones of the types that
+    the function declares (GradirError RT060 where only a call knows a size). `limits`: those of this machine, measured once and kept,
+    unless given. `measure` runs the program (`measure_runs`). With `outlined`, which sees the kernels at level 2, decisions of the tuner
+    are not used.
     """
     seen = _Seen()
     options: dict[str, Any] = {"target": target, "threads": threads, "optimize": optimize, "cache": cache, "entry": entry}
     marked = _function(compile_watched(module, Hooks(outlined, seen.planned), **options), entry)
     plain = compile_module(module, **options) if outlined is None else compile_watched(module, Hooks(lambda _: None), **options)
     unmarked = _function(plain, entry)
-    arrays = list(inputs) if inputs is not None else sample_inputs(marked.spec)
+    arrays = spared(marked.spec, inputs) if inputs is not None else sample_inputs(marked.spec)
     try:
         measured = (measure or measure_runs())(lambda: marked.flat(*arrays), lambda: unmarked.flat(*arrays))
         times, spans = read_runs(seen.marks, measured.runs)

@@ -30,6 +30,7 @@ from gradir.driver.tuning.records import Record, Records
 from gradir.driver.tuning.search import FINAL, Found, Tell, search
 from gradir.driver.tuning.trials import Job, Measure, measure_in_child
 from gradir.errors import GradirError
+from gradir.runtime.donation import spared
 from gradir.runtime.module import Function
 
 SECONDS = 60.0
@@ -140,7 +141,7 @@ def tune(
     settings: dict[str, Any] = {"target": target, "threads": threads, "optimize": optimize, "entry": entry, "cache": store}
     plain = compile_watched(module, Hooks(lambda found: outlined.append(found.clone())), **settings)
     function = plain[entry if entry is not None else plain.functions[0]]
-    arrays = list(inputs) if inputs is not None else sample_inputs(function.spec)
+    arrays = spared(function.spec, inputs) if inputs is not None else sample_inputs(function.spec)
     found = explain(module, arrays, measure=profile, limits=limits, outlined=lambda _: None, **settings)
     level2 = outlined[0]
     sizes = sizes_of_call(function.spec, arrays)

@@ -257,10 +257,11 @@ def _both_ways(function: Callable[..., Any], static: frozenset[int | str], optio
         return static
     open_ended = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
     positions = {p.name: k for k, p in enumerate(parameters) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    at = {p: name for name, k in positions.items() for p in (k, k - len(positions))}
     names = [p.name for p in parameters]
     both: set[int | str] = set()
     for word in static:
-        name = word if isinstance(word, str) else next((n for n, k in positions.items() if k == word % max(1, len(positions))), "")
+        name = word if isinstance(word, str) else at.get(word, "")
         if name not in names and not open_ended:
             raise user_error(
                 f"{option} names an argument that {getattr(function, '__name__', 'f')} lacks",
