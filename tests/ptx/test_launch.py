@@ -203,6 +203,7 @@ def test_local_memory_and_calls_between_spaces() -> None:
     [
         ("this is not PTX", {}, "OP060"),
         (SAXPY.replace("fma.rn.f32", "tex.2d.v4"), {}, "OP061"),
+        (kernel("sub.rz.f64 %d3, %d1, %d2;"), {"args": [np.zeros(1), np.zeros(1)]}, "OP061"),
         (SAXPY, {"entry": "other"}, "OP064"),
         (SAXPY, {"args": [1]}, "OP064"),
         (SAXPY, {"block": 2048}, "OP064"),
@@ -211,7 +212,7 @@ def test_local_memory_and_calls_between_spaces() -> None:
         (SAXPY.replace("{\n", ".reqntid 64, 1, 1\n{\n", 1), {}, "OP064"),
         (kernel("AGAIN: bra.uni AGAIN;"), {"args": [np.zeros(1), np.zeros(1)]}, "OP063"),
     ],
-    ids=["text", "instruction", "name", "arguments", "threads", "strides", "type", "reqntid", "endless"],
+    ids=["text", "instruction", "rounding", "name", "arguments", "threads", "strides", "type", "reqntid", "endless"],
 )
 def test_what_cannot_be_launched(text: str, options: dict[str, Any], code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradir.ptx.machine.GENERATIONS", 50)

@@ -1,7 +1,8 @@
 """Floating-point arithmetic, comparison and selection of f32 and f64 (and of single f16 and bf16), rounded once per operation.
 
-Sums, products, quotients and roots of numpy are rounded to nearest even, as `.rn` says. `fma` is exact: f32 through f64 with the error of
-the sum taken into account, f64 by error-free transformations. The other roundings step to the neighbour where the nearest lies beyond.
+Sums, products, quotients and roots of numpy are rounded to nearest even, as `.rn` says. `fma` is rounded once: f32 through f64 with the
+error of the sum taken into account, f64 by error-free transformations (far from overflow and underflow; there product and sum are rounded).
+The other roundings of f32 step to the neighbour where the nearest lies beyond; those of f64 are not known.
 """
 
 from __future__ import annotations
@@ -146,9 +147,14 @@ UNARY: dict[str, Pointwise] = {
 }  # fmt: skip
 
 
+def _is_known(op: Instruction, kind: str) -> bool:
+    """A float, and not f64 with a directed rounding: that would take more precision than numpy has."""
+    return kind in FLOATS and not (kind == "f64" and has(op, *ROUNDINGS))
+
+
 def compile_binary(op: Instruction) -> Step | None:
     kind = types_of(op)[-1]
-    if kind not in FLOATS:
+    if not _is_known(op, kind):
         return None
     function = BINARY[op.opcode[0]]
     if op.opcode[0] in ("min", "max"):
@@ -159,14 +165,14 @@ def compile_binary(op: Instruction) -> Step | None:
 
 def compile_unary(op: Instruction) -> Step | None:
     kind = types_of(op)[-1]
-    if kind not in FLOATS:
+    if not _is_known(op, kind):
         return None
     return pointwise(op, _rounded(op, kind, _halves(kind, UNARY[op.opcode[0]])), [kind])
 
 
 def compile_fma(op: Instruction) -> Step | None:
     kind = types_of(op)[-1]
-    if kind not in FLOATS:
+    if not _is_known(op, kind):
         return None
     function = fma if kind in ("f32", "f64") else _fma_of_halves
     return pointwise(op, _rounded(op, kind, function), [kind] * 3)
