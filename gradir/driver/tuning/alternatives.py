@@ -17,7 +17,7 @@ from gradir.dialects.upstream import arith, func, tensor
 from gradir.driver.compile import Hooks, compile_watched
 from gradir.driver.explain.sample_inputs import sample_inputs
 from gradir.driver.tuning.apply import put, tuning_key
-from gradir.driver.tuning.records import Choice, Record
+from gradir.driver.tuning.records import LIBRARY, Choice, Record
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.groups import GroupOp, group_of_kernel
 from gradir.lowering.library_contraction import NAME as BLAS, library_form
@@ -70,7 +70,7 @@ def subject_of(module: ModuleOp, kernel: func.FuncOp, sizes: dict[str, int]) -> 
     spec = library_form(kernel)
     parts = split(spec) if spec is not None else None
     if parts is not None and set_threads() is not None:
-        others.insert(0, Choice("library", {}, BLAS))
+        others.insert(0, Choice(LIBRARY, {}, BLAS))
     program = _alone(module, kernel)
     if isinstance(program, str):
         return program
