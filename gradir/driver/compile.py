@@ -1,55 +1,39 @@
-"""From a module at any level to callable machine code: caches, the road, emission, object code, loading.
+"""From a module at any level to callable machine code: the program cache first, then whoever builds what it lacks.
 
-The program cache is looked up before anything is parsed or lowered. On a miss the module takes the road to level 3; kernels whose
-structure is in the kernel cache are not lowered again, the others become objects, a few in each, the rest of the program another. While
-the passes still lower the next kernels, worker processes make the objects of the last ones.
+A program that the cache has costs neither a pass nor the import of one: `gradir.driver.build` is loaded when something has to be built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from os import PathLike
+from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
-from gradir.dialects.donation import aliases_of
-from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, parse_target, target_of
+from gradir.dialects.target import CpuTargetAttr, parse_target, target_of
 from gradir.dialects.target.implementations import calls_libraries, library_versions
-from gradir.dialects.upstream.func import FuncOp
-from gradir.driver.brief import is_brief
 from gradir.driver.cache import Cache, digest, open_cache
-from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
-from gradir.driver.lower import collector_paused, read, run_passes
-from gradir.driver.memory import MemoryReport, memory_of, with_scratch
-from gradir.driver.notes import kernel_notes
-from gradir.driver.objects import WORTH_A_WORKER, Objects, compiling_objects
-from gradir.driver.pipelines import ROAD, OptionValue, Request
-from gradir.driver.progress import remaining
-from gradir.driver.report import LEVELS, CompileReport
-from gradir.driver.residuals import reporting
-from gradir.driver.signatures import arena_bytes, library_of, signature_of, workspace_text
+from gradir.driver.lower import collector_paused, read
+from gradir.driver.memory import MemoryReport
+from gradir.driver.options import BuildOptions, Hooks, Trees
+from gradir.driver.report import CompileReport
 from gradir.driver.threads import chosen_threads
-from gradir.driver.tuning.apply import apply_records
 from gradir.driver.tuning.records import Records
-from gradir.driver.versions import toolchain, versions
+from gradir.driver.versions import toolchain
 from gradir.errors import GradirError
-from gradir.ir.checks import drop_checks
-from gradir.ir.structure import public_functions
-from gradir.ir.text import print_module, verify_module
-from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLine, Target
+from gradir.ir.text import print_module
+from gradir.runtime.manifest import Manifest
 from gradir.runtime.module import Module
-from gradir.runtime.target import host_target
 from gradir.runtime.threads import available_threads
-from gradir.targets.cpu import compile_object
-from gradir.targets.llvm.module import Translation, translate
 
-Trees = Mapping[str, tuple[str, str]]
-"""Function name -> how a frontend packs its inputs and its outputs (the manifest's `input_tree`, `output_tree`)."""
 
-_LAST_PASS = {stage: [step.pass_name for step in ROAD if step.stage == stage][-1] for stage in ("tensor", "structured", "buffers")}
-_SNAPSHOTS = {_LAST_PASS["tensor"]: LEVELS[1], _LAST_PASS["structured"]: LEVELS[2], _LAST_PASS["buffers"]: LEVELS[3]}
-"""Pass -> the level whose text is complete after it."""
+@cache
+def _builder() -> Any:
+    """`gradir.driver.build`: half a second of imports that a program from the cache need not pay."""
+    return import_module("gradir.driver.build")
 
 
 def compile_module(
@@ -90,7 +74,10 @@ def compile_module(
                 return loaded
     with collector_paused():
         op = read(module if isinstance(module, str) else module.clone(), report)
-        manifest, objects = _build(op, _Options(target, threads, optimize, records=records), entry, trees or {}, store, report)
+        manifest, objects = _builder().build(
+            op, BuildOptions(target, threads, optimize, records=records), entry, trees or {}, store, report
+        )
+    _describe(report, manifest, objects)
     if store is not None:
         with report.stage("store"):
             store.store_program(key, manifest, objects)
@@ -102,12 +89,12 @@ def memory_report(module: ModuleOp, *, target: str = "host", threads: int | None
     """Where every buffer of the program lies and how long it lives, when it is compiled with these options; nothing is compiled."""
     report = CompileReport(keep_ir=True)
     op = module.clone()
-    _road(op, _Options(target, chosen_threads(threads), optimize), report, stages=("tensor", "structured", "buffers"))
+    _builder().road(op, BuildOptions(target, chosen_threads(threads), optimize), report, stages=("tensor", "structured", "buffers"))
     machine = target_of(op)
     if not isinstance(machine, CpuTargetAttr):
         return report.memory
-    _loops(op, report)  # what kernels allocate stands at level 4
-    return with_scratch(report.memory, op, threads or machine.threads or available_threads())
+    _builder().loops(op, report)  # what kernels allocate stands at level 4
+    return import_module("gradir.driver.planned_memory").with_scratch(report.memory, op, threads or machine.threads or available_threads())
 
 
 def compile_watched(
@@ -126,7 +113,10 @@ def compile_watched(
     with collector_paused():
         op = read(module.clone(), report)
         store = open_cache(cache)
-        return Module(*_build(op, _Options(target, chosen_threads(threads), optimize, hooks, _records(store)), entry, {}, store, report))
+        options = BuildOptions(target, chosen_threads(threads), optimize, hooks, _records(store))
+        manifest, objects = _builder().build(op, options, entry, {}, store, report)
+    _describe(report, manifest, objects)
+    return Module(manifest, objects)
 
 
 def _records(store: Cache | None) -> Records | None:
@@ -136,202 +126,6 @@ def _records(store: Cache | None) -> Records | None:
 
 
 OPTIMIZE = (0, 1, 2)
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """Who looks at a program on its way, or changes it: `outlined` when kernels are functions that have no schedules yet (level 2),
-    `planned` when buffers have their places (level 3)."""
-
-    outlined: Callable[[ModuleOp], None] | None = None
-    planned: Callable[[ModuleOp], None] | None = None
-
-
-@dataclass(frozen=True)
-class _Options:
-    """What `compile_module` was asked for that decides about passes."""
-
-    target: str
-    threads: int | None
-    optimize: int
-    hooks: Hooks = Hooks()
-    records: Records | None = None
-
-
-def _build(
-    module: ModuleOp, options: _Options, entry: str | None, trees: Trees, store: Cache | None, report: CompileReport
-) -> tuple[Manifest, list[bytes]]:
-    """Manifest and objects of a module, which is consumed."""
-    drop_checks(module)
-    if entry is not None:
-        _keep_entry(module, entry)
-    run_passes(module, [Request("name-sizes")], report)  # the manifest names the sizes of results
-    specs = [signature_of(function) for function in public_functions(module)]
-    if not specs:
-        raise _no_functions()
-    if report.keep_ir:
-        report.ir[LEVELS[0]] = print_module(module)
-    _road(module, options, report, stages=("tensor", "structured"))
-    report.kernels = len(kernel_functions(module))
-    machine = target_of(module)
-    if not isinstance(machine, CpuTargetAttr):
-        raise _not_a_cpu(str(machine))
-    with compiling_objects(machine, helped=report.kernels >= WORTH_A_WORKER and not report.keep_ir) as compiling:
-        _road(module, options, report, stages=("buffers",))
-        brief = _brief(module)
-        notes = kernel_notes(module)
-        if options.hooks.planned is not None:
-            options.hooks.planned(module)
-        if report.keep_ir or (store is None and report.kernels < WORTH_A_WORKER):
-            objects, kernels, host = _one_object(module, machine, report)
-        else:
-            objects, kernels, host = _several_objects(module, machine, store, compiling, report)
-    arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
-    workspaces = {function.sym_name.data: workspace_text(function) for function in public_functions(module)}
-    aliases = {function.sym_name.data: aliases_of(function) for function in public_functions(module)}
-    functions = (
-        replace(
-            _complete(spec, arenas[spec.name], workspaces[spec.name], trees),
-            brief=spec.name in brief,
-            aliases=tuple((argument, result) for result, argument in aliases[spec.name].items()),
-        )
-        for spec in specs
-    )
-    manifest = Manifest(
-        tuple(functions),
-        tuple(kernels),
-        _target(machine),
-        {line.op_id: SourceLine(line.op, "", line.location, line.message) for line in host.assertions},
-        versions(),
-        options.threads,
-        {"kernels": notes},
-        libraries=tuple(map(library_of, host.libraries)),
-    )
-    _describe(report, manifest, objects)
-    return manifest, objects
-
-
-def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport) -> tuple[list[bytes], list[KernelRef], Translation]:
-    """Everything in one object, kernels called directly."""
-    _loops(module, report)
-    if report.keep_ir:
-        report.ir[LEVELS[4]] = print_module(module)
-    with report.stage("emit"):
-        translation = translate(module, target=machine)
-    if report.keep_ir:
-        report.ir[LEVELS[5]] = translation.text
-    with report.stage("llvm"):
-        code = compile_object(translation.text, machine)
-    report.kernels_compiled = report.kernels
-    return [code], [], translation
-
-
-def _several_objects(
-    module: ModuleOp, machine: CpuTargetAttr, store: Cache | None, objects: Objects, report: CompileReport
-) -> tuple[list[bytes], list[KernelRef], Translation]:
-    """The host code in one object, kernels in those of the cache and, some together, in new ones."""
-    with report.stage("kernel cache"):
-        named = name_by_structure(module, f"{machine}\n{toolchain()}")
-        known = store.find_kernels(named) if store is not None else {}
-        split = split_kernels(module, named, list(known))
-    place: dict[str, int] = {}
-    for chunk in split.chunks:
-        symbols = [kernel.sym_name.data for kernel in kernel_functions(chunk)]
-        place.update(dict.fromkeys(symbols, objects.add(_translated(chunk, machine, report, exported=symbols).text)))
-    host = _translated(split.host, machine, report, external_kernels=split.symbols)
-    objects.add(host.text)
-    with report.stage("llvm"):
-        *codes, main = objects.finish()
-    codes, place = [main, *codes], {symbol: at + 1 for symbol, at in place.items()}
-    report.kernels_compiled, report.kernels_cached = len(place), len(known)
-    with report.stage("kernel cache"):
-        if store is not None:
-            for position in sorted(set(place.values())):
-                store.store_kernels([symbol for symbol, at in place.items() if at == position], codes[position])
-        place.update(_add_objects(codes, known))
-    return codes, [KernelRef(symbol, place[symbol]) for symbol in split.symbols], host
-
-
-def _translated(
-    module: ModuleOp, machine: CpuTargetAttr, report: CompileReport, *, external_kernels: Sequence[str] = (), exported: Sequence[str] = ()
-) -> Translation:
-    _loops(module, report)
-    with report.stage("emit"):
-        return translate(module, external_kernels=external_kernels, exported=exported, target=machine)
-
-
-def _add_objects(objects: list[bytes], known: Mapping[str, bytes]) -> dict[str, int]:
-    """Append the cached objects that define the kernels `known`; kernel -> place in `objects`."""
-    places: dict[int, int] = {}
-    for code in known.values():
-        if id(code) not in places:
-            places[id(code)] = len(objects)
-            objects.append(code)
-    return {symbol: places[id(code)] for symbol, code in known.items()}
-
-
-def _road(module: ModuleOp, options: _Options, report: CompileReport, stages: Sequence[str]) -> None:
-    target: dict[str, OptionValue] = (
-        {} if TARGET_ATTRIBUTE in module.attributes and options.target == "host" else {"target": options.target}
-    )
-    if options.threads is not None:
-        target["threads"] = options.threads
-    wanted = {step.pass_name for step in ROAD if step.stage in stages} | {"differentiate"}
-
-    def after(name: str, op: ModuleOp) -> None:
-        if report.keep_ir and name == "bufferize":
-            report.memory = memory_of(op)
-        if report.keep_ir and name in _SNAPSHOTS:
-            report.ir[_SNAPSHOTS[name]] = print_module(op)
-
-    requests = remaining(module, target, optimize=options.optimize)
-    wanted_requests = [request for request in requests if request.name in wanted]
-    if report.keep_ir:
-        wanted_requests = list(map(reporting, wanted_requests))
-    names = [request.name for request in wanted_requests]
-    at = names.index("schedule-kernels") if "schedule-kernels" in names else 0
-    run_passes(module, wanted_requests[:at], report, after)
-    if options.hooks.outlined is not None and "schedule-kernels" in names:
-        options.hooks.outlined(module)
-    elif options.records is not None and "schedule-kernels" in names:
-        report.kernels_tuned = len(apply_records(module, options.records))
-    run_passes(module, wanted_requests[at:], report, after)
-
-
-def _loops(module: ModuleOp, report: CompileReport) -> None:
-    """Level 3 to 4, verified: the last look before emission."""
-    names = {step.pass_name for step in ROAD if step.stage == "loops"}
-    run_passes(module, [request for request in remaining(module) if request.name in names], report)
-    with report.stage("verify"):
-        verify_module(module, classes=False)
-
-
-def _keep_entry(module: ModuleOp, entry: str) -> None:
-    functions = public_functions(module)
-    name = entry.removeprefix("@")
-    if name not in {function.sym_name.data for function in functions}:
-        raise GradirError(
-            f"the module has no public function '{entry}'",
-            part="graph",
-            code="GR052",
-            expected=", ".join(f"@{function.sym_name.data}" for function in functions) or "a public function with a body",
-            found=entry,
-            hint="name one of them",
-        )
-    for function in functions:
-        if function.sym_name.data != name:
-            function.properties["sym_visibility"] = StringAttr("private")
-
-
-def _brief(module: ModuleOp) -> set[str]:
-    """Names of the public functions that run for less time than the GIL takes."""
-    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    return {function.sym_name.data for function in public_functions(module) if is_brief(function, functions)}
-
-
-def _complete(spec: FunctionSpec, arena: int, workspace: str, trees: Trees) -> FunctionSpec:
-    input_tree, output_tree = trees.get(spec.name, ("", ""))
-    return replace(spec, arena_bytes=arena, workspace=workspace, input_tree=input_tree, output_tree=output_tree)
 
 
 def _machine(target: str, threads: int | None) -> str:
@@ -346,33 +140,10 @@ def _program_key(module: ModuleOp | str, machine: str, entry: str | None, trees:
     return digest("program", text, machine, entry or "", repr(sorted(trees.items())), library_versions(text), toolchain())
 
 
-def _target(machine: CpuTargetAttr) -> Target:
-    """Triple, CPU and the features that its code may use."""
-    host = host_target()
-    triple = machine.triple or host.triple
-    if machine.cpu == host.cpu:
-        return Target(triple, machine.cpu, host.features)
-    changes = [change.strip() for change in machine.features.split(",") if change.strip()]
-    added = {change[1:] for change in changes if change[0] == "+"}
-    removed = {change[1:] for change in changes if change[0] == "-"}
-    return Target(triple, machine.cpu, tuple(sorted((set(machine.isa.features) | added) - removed)))
-
-
 def _describe(report: CompileReport, manifest: Manifest, objects: Sequence[bytes]) -> None:
     report.arena_bytes = {spec.name: spec.arena_bytes for spec in manifest.functions}
     report.object_bytes = sum(map(len, objects))
     report.kernels = report.kernels or len(manifest.kernels)
-
-
-def _not_a_cpu(found: str) -> GradirError:
-    return GradirError(
-        "the runtime cannot load code for this target",
-        part="runtime",
-        code="RT015",
-        expected="target host, cpu or cpu:NAME",
-        found=found,
-        hint="`gradir-translate --to=ptx` writes the PTX of a CUDA module",
-    )
 
 
 def _no_such_setting(found: object) -> GradirError:
@@ -382,15 +153,4 @@ def _no_such_setting(found: object) -> GradirError:
         code="RT016",
         expected="optimize=0 (neither fusion nor simplification), 1 (no fusion) or 2",
         found=repr(found),
-    )
-
-
-def _no_functions() -> GradirError:
-    return GradirError(
-        "the module has no public function",
-        part="graph",
-        code="GR052",
-        expected="a public func.func with a body",
-        found="none",
-        hint="private functions are compiled only where a public one calls them",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
 
 from gradir.dialects.registry import DIALECTS, load
 from gradir.driver.passes import PASSES, load_pass
@@ -19,6 +20,7 @@ def preload() -> None:
     for name in PASSES:
         with suppress(ImportError):
             load_pass(name)
+    import_module("gradir.driver.build")
     host_target()
     toolchain()
     native()

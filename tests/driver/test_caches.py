@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradir.driver import cache as caching, compile as compiling
+from gradir.driver import build as building, cache as caching, compile as compiling
 from gradir.driver.cache import Cache, default_directory, open_cache
 from gradir.driver.compile import compile_module
 from gradir.driver.report import CompileReport
@@ -38,7 +38,7 @@ def test_second_compilation_is_a_hit_and_does_no_work(tmp_path, monkeypatch):
     first = compiled(scaled(), tmp_path)
     assert first.program_cache == "miss" and first.kernels_compiled == 1 and len(files(tmp_path, "programs")) == 1
     monkeypatch.setattr(compiling, "read", None)
-    monkeypatch.setattr(compiling, "compile_object", None)
+    monkeypatch.setattr(building, "compile_object", None)
     second = compiled(scaled(), tmp_path)
     assert second.program_cache == "hit" and set(second.stages) == {"hash", "load"}
     assert second.arena_bytes == {"f": 8192} and second.object_bytes == first.object_bytes and second.kernels == 1

@@ -8,7 +8,8 @@ from typing import Any
 import gradir as gd
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.upstream.func import FuncOp
-from gradir.driver.compile import Hooks, compile_watched
+from gradir.driver.compile import compile_watched
+from gradir.driver.options import Hooks
 from gradir.driver.tuning.alternatives import Subject, subject_of
 from gradir.driver.tuning.records import Choice, Record
 from gradir.driver.tuning.trials import Job, Outcome

@@ -127,7 +127,7 @@ UNARY: list[tuple[str, Callable[..., np.ndarray], tuple[float, float], tuple[flo
     ("exp", np.exp, (-110, 95), (-760, 720), 1, 1),
     ("exp2", np.exp2, (-155, 130), (-1080, 1030), 1, 1),
     ("expm1", np.expm1, (-20, 90), (-40, 720), 2, 2),
-    ("tanh", np.tanh, (-10, 10), (-23, 23), 1.5, 3),
+    ("tanh", np.tanh, (-10, 10), (-23, 23), 2, 3),
     ("sinh", np.sinh, (-90, 90), (-712, 712), 4, 4),
     ("cosh", np.cosh, (-90, 90), (-712, 712), 4, 4),
     ("log", np.log, (0, 10), (0, 10), 1, 1),
@@ -162,7 +162,7 @@ def test_unary(row: tuple[str, Callable[..., np.ndarray], tuple[float, float], t
 def test_erf(t: str) -> None:
     for x in inputs(t, -7, 7):
         want = np.array([math.erf(v) for v in x.astype(float)])
-        check(apply("math.erf", t, x), want.astype(LONG), 1.25 if t == "f32" else 3, x)  # over all f32 inputs: 1.24
+        check(apply("math.erf", t, x), want.astype(LONG), 2 if t == "f32" else 3, x)  # over all f32 inputs: 1.73
     assert apply("math.erf", "f64", np.array([3e-12]))[0] == 3.3851375012865377e-12
 
 

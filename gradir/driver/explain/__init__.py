@@ -19,7 +19,7 @@ from gradir.dialects.kernel import KERNEL_ATTRIBUTE, LIBRARY_ATTRIBUTE, REASON_A
 from gradir.dialects.target import CpuTargetAttr, target_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.cache import Cache
-from gradir.driver.compile import Hooks, compile_module, compile_watched
+from gradir.driver.compile import compile_module, compile_watched
 from gradir.driver.explain.costs import KernelCost, Shape, cost_of_kernel, cost_of_op
 from gradir.driver.explain.explanation import Event, Explanation, KernelRow
 from gradir.driver.explain.instrument import Marks, instrument
@@ -30,6 +30,7 @@ from gradir.driver.explain.sample_inputs import sample_inputs
 from gradir.driver.explain.trace import trace_json
 from gradir.driver.limits import Limits
 from gradir.driver.notes import choice_of
+from gradir.driver.options import Hooks
 from gradir.runtime.donation import spared
 from gradir.runtime.module import Function, Module
 from gradir.runtime.profile import SITES

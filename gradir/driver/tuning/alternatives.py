@@ -14,8 +14,9 @@ from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import arith, func, tensor
-from gradir.driver.compile import Hooks, compile_watched
+from gradir.driver.compile import compile_watched
 from gradir.driver.explain.sample_inputs import sample_inputs
+from gradir.driver.options import Hooks
 from gradir.driver.tuning.apply import put, tuning_key
 from gradir.driver.tuning.records import LIBRARY, Choice, Record
 from gradir.ir.builder import Builder, new_function

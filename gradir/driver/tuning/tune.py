@@ -18,12 +18,13 @@ from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.target import target_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.cache import Cache, open_cache
-from gradir.driver.compile import Hooks, compile_watched
+from gradir.driver.compile import compile_watched
 from gradir.driver.explain import Explanation, explain
 from gradir.driver.explain.explanation import KernelRow, duration_text, short_place
 from gradir.driver.explain.measure import Measure as Profile
 from gradir.driver.explain.sample_inputs import sample_inputs, sizes_of_call
 from gradir.driver.limits import Limits
+from gradir.driver.options import Hooks
 from gradir.driver.tuning.alternatives import Subject, subject_of
 from gradir.driver.tuning.apply import apply_records, is_open, tuning_key
 from gradir.driver.tuning.records import Record, Records

@@ -6,8 +6,10 @@ while a Python function is traced they become a call in that program, so `grad`,
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -17,7 +19,6 @@ from xdsl.ir import Attribute, Operation
 from gradir.dialects.types import element_of, numpy_dtype
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.compile import compile_module
-from gradir.driver.emulate import PtxLauncher, evaluate_as_ptx
 from gradir.driver.evaluate import evaluate_as_it_is, evaluate_level1
 from gradir.driver.lower import lower
 from gradir.driver.residuals import ResidualReport, residual_report
@@ -213,10 +214,11 @@ class Evaluated:
         self._results = {f.sym_name.data: tuple(f.function_type.outputs) for f in public_functions(module)}
         self._names = tuple(self._results)
         self._module = module.clone()
-        self._launcher: PtxLauncher | None = None
+        self._as_ptx: Any = None
         if target == "cuda:emulated":
             self._module = lower(self._module, target="cuda")
-            self._launcher = PtxLauncher(self._module)
+            emulate = import_module("gradir.driver.emulate")  # the emulator: other targets need not pay for it
+            self._as_ptx = functools.partial(emulate.evaluate_as_ptx, launcher=emulate.PtxLauncher(self._module))
 
     def __iter__(self) -> Any:
         return iter(self._names)
@@ -235,10 +237,7 @@ class Evaluated:
     def run(self, name: str, arrays: Sequence[Any]) -> list[Any]:
         """The results of one function."""
         inputs = [np.asarray(array) for array in arrays]
-        if self._launcher is not None:
-            values = evaluate_as_ptx(self._module, name, inputs, self._launcher)
-        else:
-            values = evaluate_level1(self._module, name, inputs)
+        values = (self._as_ptx or evaluate_level1)(self._module, name, inputs)
         return [_as_typed(kind, value) for kind, value in zip(self._results[name], values, strict=True)]
 
 

@@ -105,12 +105,14 @@ def followed_layout(inputs: Sequence[View], shape: Shape, laid_out: Container[SS
     order wins.
     """
     own = plain(len(shape))
-    if not any(view.base in laid_out for view in inputs if isinstance(view.base, SSAValue)):
+    bases = [view.base for view in inputs if isinstance(view.base, SSAValue)]
+    if not any(base in laid_out for base in bases):
         return own
     votes: Counter[Layout] = Counter()
     for view in inputs:
         layout = layout_in_memory(view, shape)
         if layout is not None:
-            votes[layout] += 2 if view.base in laid_out or isinstance(view.base, BlockArgument) else 1
+            known = isinstance(view.base, SSAValue) and view.base in laid_out
+            votes[layout] += 2 if known or isinstance(view.base, BlockArgument) else 1
     most = max(votes.values(), default=0)
     return own if votes[own] == most else next(layout for layout, n in votes.items() if n == most)
