@@ -38,17 +38,20 @@ class Declarations(Cursor):
         self.accept(";")
         return found
 
-    def _declared(self, space: str, kind: str, vector: int, align: int, extern: bool) -> Variable:
-        name = self.word()
-        count, arrays = vector, 0
+    def extents(self, count: int) -> tuple[int, bool]:
+        """`[4][8]` behind a name: elements in all, `count` in each; whether a size is left open."""
         unsized = False
         while self.accept("["):
-            arrays += 1
             if self.accept("]"):
                 unsized = True
                 continue
             count *= self.integer()
             self.expect("]")
+        return count, unsized
+
+    def _declared(self, space: str, kind: str, vector: int, align: int, extern: bool) -> Variable:
+        name = self.word()
+        count, unsized = self.extents(vector)
         width = WIDTHS[kind] // 8 or 1
         data: bytes | None = None
         pointees: list[tuple[int, str, int]] = []

@@ -74,8 +74,8 @@ class Machine:
         self.meet = meeting_points(self.function)
         self.runnable: dict[tuple[Any, ...], list[Gang]] = {}
         self.barriers = [self._barrier() for _ in range(16)]
-        self.extras: dict[str, Any] = {}
-        """State of families of instructions (condition codes), by name."""
+        self.carry = np.zeros((warps, LANES), np.bool_)
+        """The condition code of each lane: the carry of `add.cc` and its kin."""
         self.position = 0
 
     def _barrier(self) -> Barrier:

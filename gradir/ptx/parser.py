@@ -205,13 +205,7 @@ class _Parser(Declarations):
                 break
             words = self.word().split(".")[1:]
         name = self.word()
-        count, unsized = 1, False
-        while self.accept("["):
-            if self.accept("]"):
-                unsized = True
-                continue
-            count *= self.integer()
-            self.expect("]")
+        count, unsized = self.extents(1)
         width = WIDTHS[kind] // 8 or 1
         return Variable(name, space, kind, 0 if unsized else width * count, align or width)
 

@@ -42,34 +42,36 @@ class SharedHistory:
 
     def write(self, warps: Array, blocks: Array, offsets: Array, width: int, place: int) -> tuple[Array, Array]:
         """Lanes whose write races, and the instruction of the other access; arguments are flat, one entry per lane."""
-        races = np.zeros(warps.shape, np.bool_)
-        others = np.full(warps.shape, -1, np.int32)
-        mine = warps % self.per_block
-        for cell in self._cells(offsets, width):
-            known = self.clocks[warps]
-            self._with_writer(known, mine, blocks, cell, races, others)
-            readers = self._read_at[blocks, cell]
-            unknown = readers > known
-            unknown[np.arange(len(warps)), mine] = False
-            bad = unknown.any(1) & ~races
-            others[bad] = self._read_place[blocks, cell][bad]
-            races |= bad
-            self._writer[blocks, cell] = mine
-            self._written_at[blocks, cell] = known[np.arange(len(warps)), mine]
-            self._write_place[blocks, cell] = place
-        return races, others
+        return self._access(warps, blocks, offsets, width, place, writes=True)
 
     def read(self, warps: Array, blocks: Array, offsets: Array, width: int, place: int) -> tuple[Array, Array]:
         """Lanes whose read races with a write, and the instruction of that."""
+        return self._access(warps, blocks, offsets, width, place, writes=False)
+
+    def _access(self, warps: Array, blocks: Array, offsets: Array, width: int, place: int, *, writes: bool) -> tuple[Array, Array]:
         races = np.zeros(warps.shape, np.bool_)
         others = np.full(warps.shape, -1, np.int32)
         mine = warps % self.per_block
+        known = self.clocks[warps]
+        now = known[np.arange(len(warps)), mine]
         for cell in self._cells(offsets, width):
-            known = self.clocks[warps]
             self._with_writer(known, mine, blocks, cell, races, others)
-            self._read_at[blocks, cell, mine] = known[np.arange(len(warps)), mine]
-            self._read_place[blocks, cell] = place
+            if not writes:
+                self._read_at[blocks, cell, mine] = now
+                self._read_place[blocks, cell] = place
+                continue
+            self._with_readers(known, mine, blocks, cell, races, others)
+            self._writer[blocks, cell] = mine
+            self._written_at[blocks, cell] = now
+            self._write_place[blocks, cell] = place
         return races, others
+
+    def _with_readers(self, known: Array, mine: Array, blocks: Array, cell: Array, races: Array, others: Array) -> None:
+        unknown = self._read_at[blocks, cell] > known
+        unknown[np.arange(len(mine)), mine] = False
+        bad = unknown.any(1) & ~races
+        others[bad] = self._read_place[blocks, cell][bad]
+        races |= bad
 
     def _with_writer(self, known: Array, mine: Array, blocks: Array, cell: Array, races: Array, others: Array) -> None:
         writer = self._writer[blocks, cell]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import threading
@@ -15,7 +16,7 @@ from gradir.driver.compile import compile_module
 from gradir.driver.objects import WORTH_A_WORKER, Objects, compiling_objects
 from gradir.driver.report import CompileReport
 from gradir.errors import GradirError
-from gradir.targets import workers
+from gradir.targets import object_worker, workers
 from gradir.targets.cpu import compile_object
 
 HOST = host_target()
@@ -148,6 +149,13 @@ def test_two_threads_compile_at_once(one_worker):
     for thread in threads:
         thread.join(60)
     assert not errors and not any(thread.is_alive() for thread in threads)
+
+
+def test_a_worker_without_work_ends(monkeypatch):
+    monkeypatch.setattr(object_worker, "IDLE_SECONDS", 0.01)
+    there, here = os.pipe()
+    with open(there, "rb") as requests, open(here, "wb"):  # the other end stays open: silence, not the end
+        object_worker.serve(requests, io.BytesIO())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

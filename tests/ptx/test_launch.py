@@ -186,6 +186,74 @@ def test_fma_is_rounded_once() -> None:
     assert y[0] == np.float32(2.0**-24)
 
 
+TABLE = kernel(
+    """
+  and.b32 %r5, %r3, 3;
+  brx.idx %r5, WAYS;
+WAYS: .branchtargets A, B, C, A;
+A: mov.u32 %r6, 10;
+  bra.uni MEET;
+B: mov.u32 %r6, 20;
+  bra.uni MEET;
+C: mov.u32 %r6, 30;
+MEET: vote.sync.any.pred %p1, %p1, 0xffffffff;
+  st.global.u32 [%rd4], %r6;"""
+)
+
+
+@pytest.mark.parametrize("seed", [None, 2])
+def test_tables_of_targets(seed: int | None) -> None:
+    """Lanes go four ways and meet again for a vote, which would be reported of lanes that are elsewhere."""
+    y = np.zeros(64, np.uint32)
+    launch(TABLE, grid=1, block=64, args=[y.copy(), y], seed=seed)
+    assert y.tolist() == [10, 20, 30, 10] * 16
+    assert kinds(TABLE.replace("B, C, A", "B, C"), grid=1, block=64, args=[y.copy(), y]) == {"trap"}
+    with pytest.raises(GradirError, match=r"does not know brx\.idx"):
+        launch(TABLE.replace("brx.idx", "@%p1 brx.idx"), grid=1, block=64, args=[y.copy(), y])
+
+
+def test_carries_packed_halves_and_products_of_bytes() -> None:
+    text = kernel(
+        """
+  ld.global.u32 %r5, [%rd3]; add.cc.u32 %r6, %r5, 0xffffffff; addc.u32 %r7, 0, 0; sub.cc.u32 %r6, %r5, 5; subc.u32 %r8, 0, 0;
+  dp4a.s32.s32 %r10, %r5, 0x01ff0201, 7; fma.rn.f16x2 %r11, 0x40003c00, 0x42004000, 0x3c003c00;
+  shl.b32 %r7, %r7, 1; sub.u32 %r8, %r7, %r8; xor.b32 %r8, %r8, %r11; add.u32 %r8, %r8, %r10; st.global.u32 [%rd4], %r8;"""
+    )
+    x, y = np.array([0, 1, 5, 0xFFFFFFFF, 0x80FF7F01], np.uint32), np.zeros(5, np.uint32)
+    launch(text, grid=1, block=5, args=[x, y])
+    halves = np.array([1 * 2 + 1, 2 * 3 + 1], np.float16).view(np.uint32)[0]
+
+    def want(v: int) -> int:
+        carry, borrow = int(v > 0), int(v < 5)
+        dot = int((np.array([v], np.uint32).view(np.int8).astype(int) * [1, 2, -1, 1]).sum()) + 7
+        return (((2 * carry + borrow) ^ int(halves)) + dot) & 0xFFFFFFFF
+
+    assert y.tolist() == [want(int(v)) for v in x]
+
+
+def test_an_elected_lane_and_a_barrier_of_two_warps() -> None:
+    """Warp 1 waits for what warp 0 wrote; warp 0 only arrives."""
+    text = kernel(
+        """
+  mov.u32 %r10, buffer; setp.ge.u32 %p1, %r3, 32;
+  @%p1 bra READ;
+  elect.sync %r5|%p2, 0xffffffff;
+  @%p2 st.shared.u32 [%r10], 77;
+  bar.arrive 3, 64;
+  bra.uni DONE;
+READ: bar.sync 3, 64;
+  ld.shared.u32 %r6, [%r10]; st.global.u32 [%rd4], %r6;
+DONE:""",
+        variables=".shared .align 4 .b8 buffer[4];",
+    )
+    for seed in (None, 1, 2):
+        y = np.zeros(64, np.uint32)
+        launch(text, grid=1, block=64, args=[y.copy(), y], seed=seed)
+        assert y.tolist() == [0] * 32 + [77] * 32
+    without = text.replace("  bar.arrive 3, 64;\n", "").replace("READ: bar.sync 3, 64;\n", "READ:\n")
+    assert "race" in kinds(without, grid=1, block=64, args=[y.copy(), y])
+
+
 def test_local_memory_and_calls_between_spaces() -> None:
     text = kernel(
         """

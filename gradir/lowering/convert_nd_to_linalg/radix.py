@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from gradir.dialects.types import shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.scalars import INDEX, Scalars
-from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
+from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder, copied_row
 
 DIGIT = 8
 PILES = 1 << DIGIT
@@ -68,11 +68,7 @@ def deal_rows(
     *rows, n = loops.sizes(operands[0])
 
     def one_row(row: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
-        def copy(inner: LoopBuilder, k: list[SSAValue], into: list[SSAValue]) -> list[SSAValue]:
-            place = [*at, *k]
-            return [inner.store(inner.load(x, place), y, place) for x, y in zip(operands, into)]
-
-        copied = row.loops([n], carried[:count], copy)
+        copied = copied_row(row, at, n, operands, carried[:count])
 
         def two(inner: LoopBuilder, p: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
             there, other, piles = state[:count], state[count:-1], state[-1]

@@ -24,7 +24,7 @@ from gradir.lowering.convert_nd_to_linalg.radix import PILES, deal_rows, digits_
 from gradir.lowering.convert_nd_to_linalg.regions import code_of, scalar_code
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, compare
-from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
+from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder, copied_row
 from gradir.lowering.convert_nd_to_linalg.views import Linear, View, dims
 
 Before = Callable[[Scalars, Sequence[SSAValue], Sequence[SSAValue]], SSAValue]
@@ -167,11 +167,7 @@ def sort_rows(loops: LoopBuilder, operands: Sequence[SSAValue], buffers: Sequenc
     *rows, n = loops.sizes(operands[0])
 
     def one_row(row: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
-        def copy(inner: LoopBuilder, k: list[SSAValue], into: list[SSAValue]) -> list[SSAValue]:
-            place = [*at, *k]
-            return [inner.store(inner.load(x, place), y, place) for x, y in zip(operands, into)]
-
-        copied = row.loops([n], carried[:count], copy)
+        copied = copied_row(row, at, n, operands, carried[:count])
 
         def pair(inner: LoopBuilder, _: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
             there, other, run = state[:count], state[count:-1], state[-1]

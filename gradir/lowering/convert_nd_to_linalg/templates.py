@@ -181,3 +181,15 @@ class LoopBuilder:
         self.builder.nested(no).op(scf.YieldOp, otherwise)
         types = [value.type for value in otherwise]
         return list(self.builder.op(scf.IfOp, (condition,), types, regions=[Region(yes), Region(no)]).results)
+
+
+def copied_row(
+    row: LoopBuilder, at: Sequence[SSAValue], n: SSAValue, operands: Sequence[SSAValue], buffers: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """The `n` elements of one row of every operand, in the buffers."""
+
+    def copy(inner: LoopBuilder, k: list[SSAValue], into: list[SSAValue]) -> list[SSAValue]:
+        place = [*at, *k]
+        return [inner.store(inner.load(x, place), y, place) for x, y in zip(operands, into)]
+
+    return row.loops([n], list(buffers), copy)

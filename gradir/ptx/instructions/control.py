@@ -32,13 +32,19 @@ def compile_bra(op: Instruction) -> Step | None:
 
 
 def compile_brx(op: Instruction) -> Step | None:
-    """`brx.idx`: one of the targets of a table, lane by lane the last one first."""
+    """`brx.idx`: one of the targets of a table; lanes with equal targets go together."""
     index, table = op.operands
     assert isinstance(table, Name)
+    if op.predicate is not None:
+        return None
 
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         goals = [_goal(machine, name) for name in machine.function.tables[table.name]]
         chosen = np.broadcast_to(machine.read(gang, index, "u32"), gang.mask.shape)
+        beyond = gang.mask & (chosen >= len(goals))
+        if beyond.any():
+            machine.report("trap", gang, beyond, f"the table of targets has {len(goals)}")
+            machine.end(gang, gang.mask)
         used = np.unique(chosen[gang.mask])
         if len(used) == 1:
             gang.position = goals[int(used[0])] - 1

@@ -107,7 +107,7 @@ def _with_carry(op: Instruction, kind: str) -> Step:
 
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         values = [machine.read(gang, source, unsigned) for source in sources]
-        carry = machine.extras.setdefault("carry", np.zeros((machine.warps, 32), np.bool_))
+        carry = machine.carry
         old = carry[machine.index(gang)] & takes
         if name in ("mad", "madc"):
             a, b, c = values
