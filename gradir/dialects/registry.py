@@ -30,6 +30,7 @@ DIALECTS: dict[str, str] = {
     "vector": "gradir.dialects.upstream.vector:Vector",
     "affine": "gradir.dialects.upstream.affine:Affine",
     "gpu": "gradir.dialects.upstream.gpu:GPU",
+    "nvgpu": "gradir.dialects.upstream.nvgpu:NVGPU",
 }
 """Name of a dialect -> `module:attribute` of its `Dialect` object."""
 

@@ -23,14 +23,16 @@ class PtxLauncher:
         self.text = to_ptx(module)
         self.seed = seed
 
-    def __call__(self, kernel: Operation, grid: tuple[int, int, int], block: tuple[int, int, int], operands: Sequence[Any]) -> None:
+    def __call__(
+        self, kernel: Operation, grid: tuple[int, int, int], block: tuple[int, int, int], operands: Sequence[Any], shared: int
+    ) -> None:
         """One launch; the operands are memrefs of the evaluator, and numbers."""
         function = cast("gpu.FuncOp", kernel)
         if 0 in grid:
             return
         types = [argument.type for argument in function.body.block.args[: function.operand_count]]
         args = [value for type_, operand in zip(types, operands, strict=True) for value in _parameters(type_, operand)]
-        launch(self.text, function.sym_name.data, grid=grid, block=block, args=args, seed=self.seed)
+        launch(self.text, function.sym_name.data, grid=grid, block=block, args=args, shared=shared, seed=self.seed)
         for position, operand in enumerate(operands):
             if isinstance(operand, View) and _access(function, position) != "read":
                 _own(operand)

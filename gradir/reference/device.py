@@ -38,6 +38,9 @@ class Thread:
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     error: BaseException | None = None
     abandoned: bool = False
+    copies: list[Any] = field(default_factory=list[Any])
+    """Asynchronous copies of no group yet, and (below) the groups under way, oldest first: see `tensor_cores`."""
+    groups: list[list[Any]] = field(default_factory=list[list[Any]])
 
     def pause(self, reason: str) -> None:
         """Give the turn back until the scheduler says that all who must are here."""
@@ -58,12 +61,15 @@ class _Block:
     back: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     threads: list[Thread] = field(default_factory=list[Thread])
     race: Race | None = None
+    dynamic: View | None = None
+    """Workgroup memory whose size the launch says."""
 
 
 _running = threading.local()
 
 
-def _here(machine: Machine, op: Operation) -> Thread:
+def here(machine: Machine, op: Operation) -> Thread:
+    """The running device thread."""
     thread = getattr(_running, "thread", None)
     if thread is None:
         machine.fail(op, "OP100", "outside of a kernel")
@@ -76,27 +82,27 @@ def _axis(op: Any) -> int:
 
 @evaluates(gpu.ThreadIdOp)
 def _thread_id(machine: Machine, op: Operation) -> Value:
-    return np.int64(_here(machine, op).position[_axis(op)])
+    return np.int64(here(machine, op).position[_axis(op)])
 
 
 @evaluates(gpu.BlockIdOp)
 def _block_id(machine: Machine, op: Operation) -> Value:
-    return np.int64(_here(machine, op).block.position[_axis(op)])
+    return np.int64(here(machine, op).block.position[_axis(op)])
 
 
 @evaluates(gpu.BlockDimOp)
 def _block_dim(machine: Machine, op: Operation) -> Value:
-    return np.int64(_here(machine, op).block.size[_axis(op)])
+    return np.int64(here(machine, op).block.size[_axis(op)])
 
 
 @evaluates(gpu.GridDimOp)
 def _grid_dim(machine: Machine, op: Operation) -> Value:
-    return np.int64(_here(machine, op).block.grid[_axis(op)])
+    return np.int64(here(machine, op).block.grid[_axis(op)])
 
 
 @evaluates(gpu.BarrierOp)
 def _barrier(machine: Machine, op: Operation) -> None:
-    thread = _here(machine, op)
+    thread = here(machine, op)
     thread.pause("barrier")
     _enter_epoch(machine, thread)
 
@@ -123,13 +129,20 @@ class _Turn:
 def _shuffle(machine: Machine, op: gpu.ShuffleOp, value: Value, offset: Value, width: Value) -> tuple[Value, Value]:
     if op.mode.data != "xor" or int(width) != WARP:
         machine.fail(op, "OP100", "only shuffles of mode xor over whole warps", found=f"{op.mode.data}, width {int(width)}")
-    thread = _here(machine, op)
+    thread = here(machine, op)
     thread.value = value
     thread.pause("shuffle")
     other = thread.block.threads[thread.number ^ int(offset)]
     taken = other.value
     thread.pause("shuffled")  # nobody writes the next value before all have read this one
     return taken, np.bool_(True)
+
+
+@evaluates(gpu.DynamicSharedMemoryOp)
+def _dynamic(machine: Machine, op: Operation) -> View:
+    found = here(machine, op).block.dynamic
+    assert found is not None
+    return found
 
 
 @evaluates(gpu.AllocOp)
@@ -151,16 +164,20 @@ def _module(machine: Machine, op: Operation) -> None:
 def _launch(machine: Machine, op: gpu.LaunchFuncOp, *values: Value) -> None:
     kernel = _kernel(machine, op)
     grid, size = tuple(int(v) for v in values[:3]), tuple(int(v) for v in values[3:6])
+    dynamic = op.dynamicSharedMemorySize is not None
+    shared, operands = int(values[6]) if dynamic else 0, values[6 + dynamic :]
     required = kernel.known_block_size
     if required is not None and tuple(required.get_values()) != size:
         machine.fail(op, "OP100", "the block size is not the kernel's", expected=str(list(required.get_values())), found=str(list(size)))
     if machine.launcher is not None:
-        machine.launcher(kernel, (grid[0], grid[1], grid[2]), (size[0], size[1], size[2]), values[6:])
+        machine.launcher(kernel, (grid[0], grid[1], grid[2]), (size[0], size[1], size[2]), operands, shared)
         return
     blocks = list(product(*(range(n) for n in reversed(grid))))
     machine.rng.shuffle(blocks)
     for z, y, x in blocks:
-        _run_block(machine, op, kernel, _Block((x, y, z), (size[0], size[1], size[2]), (grid[0], grid[1], grid[2])), list(values[6:]))
+        block = _Block((x, y, z), (size[0], size[1], size[2]), (grid[0], grid[1], grid[2]))
+        block.dynamic = allocate([shared], np.dtype(np.int8), "the dynamic workgroup memory")
+        _run_block(machine, op, kernel, block, list(operands))
 
 
 def _kernel(machine: Machine, op: gpu.LaunchFuncOp) -> gpu.FuncOp:

@@ -30,8 +30,8 @@ Watcher = Callable[[Operation, Sequence[Value], Sequence[Value]], Sequence[Value
 """`w(op, operands, results)` -> results: sees every op after it ran, and may change its results (see `noise`)."""
 
 Size: TypeAlias = "tuple[int, int, int]"
-Launcher = Callable[[Operation, Size, Size, Sequence[Value]], None]
-"""`launch(kernel, grid, block, operands)`: runs a `gpu.func`."""
+Launcher = Callable[[Operation, Size, Size, Sequence[Value], int], None]
+"""`launch(kernel, grid, block, operands, bytes of dynamic workgroup memory)`: runs a `gpu.func`."""
 
 _IMPLEMENTATIONS: dict[str, Implementation] = {}
 
@@ -48,6 +48,7 @@ FAMILIES: dict[str, str] = {
     "bufferization": "gradir.reference.memory",
     "vector": "gradir.reference.vectors",
     "gpu": "gradir.reference.device",
+    "nvgpu": "gradir.reference.tensor_cores",
 }
 """Dialect -> the module whose import registers the meanings of its ops; a plugin adds its own."""
 

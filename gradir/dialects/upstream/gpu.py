@@ -32,6 +32,7 @@ from xdsl.irdl import (
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -276,12 +277,13 @@ class FuncOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchFuncOp(IRDLOperation):
-    """Run a kernel on a grid of blocks of threads."""
+    """Run a kernel on a grid of blocks of threads, with so many bytes of dynamic workgroup memory for each block."""
 
     name = "gpu.launch_func"
 
     gridSize = var_operand_def(_INDEX)
     blockSize = var_operand_def(_INDEX)
+    dynamicSharedMemorySize = opt_operand_def(i32)
     kernelOperands = var_operand_def()
     kernel = prop_def(SymbolRefAttr)
 
@@ -289,10 +291,18 @@ class LaunchFuncOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     @staticmethod
-    def make(kernel: SymbolRefAttr, grid: Sequence[SSAValue], block: Sequence[SSAValue], operands: Sequence[SSAValue]) -> LaunchFuncOp:
-        """A launch with three sizes each for grid and block."""
-        segments = DenseArrayBase.from_list(i32, [len(grid), len(block), len(operands)])
-        return LaunchFuncOp.create(operands=[*grid, *block, *operands], properties={"kernel": kernel, "operandSegmentSizes": segments})
+    def make(
+        kernel: SymbolRefAttr,
+        grid: Sequence[SSAValue],
+        block: Sequence[SSAValue],
+        operands: Sequence[SSAValue],
+        shared: SSAValue | None = None,
+    ) -> LaunchFuncOp:
+        """A launch with three sizes each for grid and block; `shared` is the size of its dynamic workgroup memory."""
+        dynamic = [] if shared is None else [shared]
+        segments = DenseArrayBase.from_list(i32, [len(grid), len(block), len(dynamic), len(operands)])
+        properties: dict[str, Attribute] = {"kernel": kernel, "operandSegmentSizes": segments}
+        return LaunchFuncOp.create(operands=[*grid, *block, *dynamic, *operands], properties=properties)
 
     @classmethod
     def parse(cls, parser: Parser) -> LaunchFuncOp:
@@ -304,6 +314,7 @@ class LaunchFuncOp(IRDLOperation):
             parser.parse_keyword("in")
             sizes.append(parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand(_INDEX)))
         operands: list[SSAValue] = []
+        shared = parser.parse_operand(i32) if parser.parse_optional_keyword("dynamic_shared_memory_size") else None
         if parser.parse_optional_keyword("args"):
 
             def parse_operand() -> SSAValue:
@@ -312,7 +323,7 @@ class LaunchFuncOp(IRDLOperation):
                 return parser.resolve_operand(name, parser.parse_type())
 
             operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_operand)
-        op = cls.make(kernel, sizes[0], sizes[1], operands)
+        op = cls.make(kernel, sizes[0], sizes[1], operands, shared)
         op.attributes.update(parser.parse_optional_attr_dict())
         return op
 
@@ -323,6 +334,9 @@ class LaunchFuncOp(IRDLOperation):
             printer.print_string(f" {word} in (")
             printer.print_list(values, printer.print_ssa_value)
             printer.print_string(")")
+        if self.dynamicSharedMemorySize is not None:
+            printer.print_string(" dynamic_shared_memory_size ")
+            printer.print_ssa_value(self.dynamicSharedMemorySize)
         if self.kernelOperands:
 
             def print_operand(value: SSAValue) -> None:
@@ -334,6 +348,18 @@ class LaunchFuncOp(IRDLOperation):
             printer.print_list(self.kernelOperands, print_operand)
             printer.print_string(")")
         printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class DynamicSharedMemoryOp(IRDLOperation):
+    """The bytes of workgroup memory whose number the launch says."""
+
+    name = "gpu.dynamic_shared_memory"
+
+    resultMemref = result_def(MemRefType)
+
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($resultMemref)"
 
 
 @irdl_op_definition
@@ -408,7 +434,8 @@ def kernel_function(
 GPU = Dialect(
     "gpu",
     [
-        AllocOp, BarrierOp, BlockDimOp, BlockIdOp, DeallocOp, FuncOp, GridDimOp, LaunchFuncOp, ModuleOp, ReturnOp, ShuffleOp, ThreadIdOp,
+        AllocOp, BarrierOp, BlockDimOp, BlockIdOp, DeallocOp, DynamicSharedMemoryOp, FuncOp, GridDimOp, LaunchFuncOp, ModuleOp, ReturnOp,
+        ShuffleOp, ThreadIdOp,
     ],
     [AddressSpaceAttr, DimensionAttr],
 )  # fmt: skip

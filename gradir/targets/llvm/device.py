@@ -13,11 +13,13 @@ from xdsl.ir import Attribute, Operation
 
 from gradir.dialects.target import CudaTargetAttr
 from gradir.dialects.upstream import gpu
+from gradir.targets.llvm import tensor_cores
 from gradir.targets.llvm.emitter import Buffer, FunctionEmitter, Handler
 from gradir.targets.llvm.module import HANDLERS, ModuleEmitter, operand_attributes
 from gradir.targets.llvm.types import symbol
 
 _REGISTERS = "llvm.nvvm.read.ptx.sreg."
+_DYNAMIC = "@dynamic_shared"
 _BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 
 
@@ -64,6 +66,17 @@ def _trap(e: FunctionEmitter, op: Operation) -> None:
     e.start(f"ok{k}")
 
 
+def _dynamic(e: FunctionEmitter, op: Any) -> None:
+    """One array without a size that all kernels of a module name; the launch says how much of it there is."""
+    b = e.module.buffer_type(op.results[0].type)
+    text = f"{_DYNAMIC} = external addrspace(3) global [0 x i8], align 128"
+    module = e.module
+    assert isinstance(module, DeviceEmitter)
+    if text not in module.globals:
+        module.globals.append(text)
+    e.values[op.results[0]] = Buffer(_DYNAMIC, (0,), (1,), b, _DYNAMIC)
+
+
 _DEVICE: dict[str, Handler] = {
     **{name: handler for name, handler in HANDLERS.items() if name not in ("scf.parallel", "memref.alloc", "memref.dealloc", "func.call")},
     "gpu.thread_id": _id("tid"),
@@ -72,7 +85,9 @@ _DEVICE: dict[str, Handler] = {
     "gpu.grid_dim": _id("nctaid"),
     "gpu.barrier": _barrier,
     "gpu.shuffle": _shuffle,
+    "gpu.dynamic_shared_memory": _dynamic,
     "cf.assert": _trap,
+    **tensor_cores.HANDLERS,
 }
 
 
