@@ -12,7 +12,7 @@ import numpy as np
 from gradir.errors import GradirError
 from gradir.ptx.instructions import compiled
 from gradir.ptx.machine import Machine, Step
-from gradir.ptx.memory import OFFSET_BITS, POISON, GlobalMemory
+from gradir.ptx.memory import OFFSET_BITS, POISON, WIDEST, GlobalMemory
 from gradir.ptx.parser import parse
 from gradir.ptx.reports import Reports, launch_failed
 from gradir.ptx.state import LANES, Blocks
@@ -189,7 +189,7 @@ def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tup
             target = memory.allocations[symbols[name][1] >> OFFSET_BITS].data
             address = symbols[pointee][1] + offset
             target[at : at + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
-    return symbols, start, sizes["local"]
+    return symbols, start, -(-sizes["local"] // WIDEST) * WIDEST
 
 
 def _granule(function: Function) -> int:
@@ -212,5 +212,5 @@ def _batches(function: Function, grid: tuple[int, int, int], block: tuple[int, i
     coordinates = np.stack([numbers % grid[0], numbers // grid[0] % grid[1], numbers // (grid[0] * grid[1])], 1)
     for first in range(0, total, at_once):
         chosen = coordinates[first : first + at_once]
-        memory = np.full((len(chosen), shared), POISON, np.uint8)
-        yield Blocks(chosen, block, grid, (1, 1, 1), memory, np.zeros((len(chosen), shared), np.bool_), warps)
+        memory = np.full((len(chosen), -(-shared // WIDEST) * WIDEST), POISON, np.uint8)
+        yield Blocks(chosen, block, grid, (1, 1, 1), memory, np.zeros(memory.shape, np.bool_), warps, shared)

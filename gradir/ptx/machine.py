@@ -11,6 +11,7 @@ from gradir.errors import GradirError
 from gradir.ptx.barriers import Barriers
 from gradir.ptx.flow import EXIT
 from gradir.ptx.paths import Finished
+from gradir.ptx.pending import CELL, Pending
 from gradir.ptx.state import Gang, united
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -23,6 +24,10 @@ GENERATIONS, STEPS = 1 << 22, 1 << 24
 
 class Machine(Barriers):
     """The state of a batch, and the order in which its gangs run."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.pending = Pending(self.warps, -(-self.blocks.shared.size // CELL))
 
     def run(self) -> None:
         """Until every warp has ended; gangs that wait for one another for ever are reported."""

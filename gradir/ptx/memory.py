@@ -20,6 +20,8 @@ SHARED_WINDOW, LOCAL_WINDOW, FIRST = 1, 2, 8
 """Numbers of the windows through which generic addresses reach shared and local memory; of the first allocation."""
 BIAS = 1 << 20
 """Offset of an allocation's first byte: small negative offsets stay within its number."""
+WIDEST = 16
+"""Bytes of the widest access: memory of blocks and threads is laid out in multiples of it."""
 POISON = 0xCD
 """Every byte of memory that nobody wrote."""
 
@@ -33,6 +35,15 @@ class Allocation:
     data: Array
     written: Array | None = None
     readonly: bool = False
+    reading: Array | None = None
+    """Of each word of four bytes, how many asynchronous copies still read it; None before the first copy."""
+
+    def being_read(self, offsets: Array, size: int, by: int) -> None:
+        """Asynchronous copies of `size` bytes from each offset begin (1) or end (-1)."""
+        if self.reading is None:
+            self.reading = np.zeros(-(-self.data.size // 4), np.int32)
+        for k in range(max(1, size // 4)):
+            np.add.at(self.reading, offsets // 4 + k, by)
 
     @property
     def address(self) -> int:
@@ -76,7 +87,7 @@ def gather(data: Array, offsets: Array, width: int) -> Array:
     return whole[offsets >> (width.bit_length() - 1)]
 
 
-def scatter(data: Array, offsets: Array, values: Array, width: int) -> None:
+def scatter(data: Array, offsets: Array, values: Array | int, width: int) -> None:
     """The same for stores; of lanes with equal offsets the last one wins."""
     if width == 1:
         data[offsets] = values

@@ -140,6 +140,12 @@ class Operands:
             found=self.now.name,
         )
 
+    def report_of(self, kind: Kind, warps: Array, lanes: Array, message: str, other: int | None = None) -> None:
+        """The same of threads that are given one by one, of whatever gang."""
+        if len(warps):
+            gang = Gang(warps, lanes, self.position)
+            self.report(kind, gang, lanes[:, None] == np.arange(LANES), message, other)
+
     def report(self, kind: Kind, gang: Gang, lanes: Array, message: str, other: int | None = None) -> None:
         """Note that something is wrong (or slow) with the lanes that are set in `lanes` [warp, lane]."""
         where = np.argwhere(lanes)

@@ -14,6 +14,7 @@ Kind: TypeAlias = Literal[
     "out of bounds",
     "misaligned",
     "uninitialised read",
+    "unwaited copy",
     "divergent sync",
     "deadlock",
     "bad barrier",

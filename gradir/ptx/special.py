@@ -46,8 +46,8 @@ def special(blocks: Blocks, warps: Array, position: int, name: str) -> Array | N
         "cluster_ctarank": lambda: _rank(coordinates, blocks),
         "cluster_nctarank": lambda: np.full((1, 1), int(np.prod(blocks.cluster))),
         "is_explicit_cluster": lambda: np.full((1, 1), int(np.prod(blocks.cluster) > 1)),
-        "dynamic_smem_size": lambda: np.full((1, 1), blocks.shared.shape[1]),
-        "total_smem_size": lambda: np.full((1, 1), blocks.shared.shape[1]),
+        "dynamic_smem_size": lambda: np.full((1, 1), blocks.shared_bytes),
+        "total_smem_size": lambda: np.full((1, 1), blocks.shared_bytes),
     }
     return np.asarray(values[base](), np.int64) if base in values else None
 

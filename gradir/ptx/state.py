@@ -78,11 +78,12 @@ class Blocks:
     grid: tuple[int, int, int]
     cluster: tuple[int, int, int]
     shared: Array
-    """[block, bytes]"""
+    """[block, bytes]: `shared_bytes` of a block and what fills them up to a whole number of the widest accesses."""
     defined: Array
     """[block, bytes]: was the byte of shared memory written?"""
     per_block: int
     """Warps of a block."""
+    shared_bytes: int
 
     @property
     def count(self) -> int:

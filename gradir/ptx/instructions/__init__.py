@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from gradir.errors import GradirError
-from gradir.ptx.instructions import arithmetic, atomics, control, conversions, integers, memory, packed, warp
+from gradir.ptx.instructions import (
+    arithmetic,
+    async_copies,
+    atomics,
+    control,
+    conversions,
+    integers,
+    matrices,
+    memory,
+    mma,
+    packed,
+    warp,
+    wmma,
+)
 from gradir.ptx.machine import Step
 from gradir.ptx.syntax import Function, Instruction
 
 Compiler: TypeAlias = Callable[[Instruction], Step | None]
 """From an instruction to what runs it; None: the table has no meaning for this form."""
 
-COMPILERS: dict[str, Compiler] = {
-    **arithmetic.COMPILERS,
-    **integers.COMPILERS,
-    **packed.COMPILERS,
-    **conversions.COMPILERS,
-    **memory.COMPILERS,
-    **atomics.COMPILERS,
-    **warp.COMPILERS,
-    **control.COMPILERS,
-}
+FAMILIES: tuple[Mapping[str, Compiler], ...] = (
+    packed.COMPILERS,
+    integers.COMPILERS,
+    arithmetic.COMPILERS,
+    conversions.COMPILERS,
+    memory.COMPILERS,
+    async_copies.COMPILERS,
+    atomics.COMPILERS,
+    warp.COMPILERS,
+    matrices.COMPILERS,
+    mma.COMPILERS,
+    wmma.COMPILERS,
+    control.COMPILERS,
+)
+"""Families in the order in which they are asked; the first that has a meaning for an instruction gives it."""
 
 
 def compiled(function: Function) -> tuple[Step, ...]:
@@ -31,8 +49,8 @@ def compiled(function: Function) -> tuple[Step, ...]:
 
 
 def _compiled(function: Function, op: Instruction) -> Step:
-    compiler = COMPILERS.get(op.opcode[0])
-    step = compiler(op) if compiler is not None else None
+    compilers = (family[op.opcode[0]] for family in FAMILIES if op.opcode[0] in family)
+    step = next((found for compiler in compilers if (found := compiler(op)) is not None), None)
     if step is None:
         raise GradirError(
             f"the emulator does not know {op.name}",

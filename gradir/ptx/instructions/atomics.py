@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradir.ptx.bits import bits_of
+from gradir.ptx.instructions.accesses import addresses, checked, checked_shared, flat, space_of
 from gradir.ptx.instructions.forms import Array, types_of
-from gradir.ptx.instructions.memory import addresses, checked, checked_shared, flat, space_of
 from gradir.ptx.machine import Machine, Step
 from gradir.ptx.memory import BIAS, OFFSET_BITS, SHARED_WINDOW, parts_of
 from gradir.ptx.state import Gang
