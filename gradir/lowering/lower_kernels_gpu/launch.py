@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, i1, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, IndexType, IntegerAttr, StringAttr, i1, i8, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gradir.dialects.upstream import arith, func, gpu, scf
@@ -22,6 +22,8 @@ from gradir.lowering.lower_kernels.builder import INDEX, Index, LoopBuilder
 from gradir.lowering.lower_kernels.tiles import Operand, Tile, read
 
 WARP = 32
+DECLARED_BYTES = 48 << 10
+"""Workgroup memory that a device function may declare, on every GPU."""
 _DIMENSIONS = {"x": gpu.DimensionEnum.X, "y": gpu.DimensionEnum.Y}
 
 
@@ -39,6 +41,8 @@ class Launch:
     temporaries: list[SSAValue] = field(default_factory=list[SSAValue])
     """Level-3 temporaries that live in device memory during this launch, in the order of the extra operands."""
     _shared: int = 0
+    dynamic_bytes: int = 0
+    """Workgroup memory that the launch has to ask for: more than a function may declare."""
 
     @classmethod
     def of_group(cls, source: func.FuncOp, group: Group, kept: Sequence[SSAValue], threads: tuple[int, int]) -> Launch:
@@ -95,6 +99,14 @@ class Launch:
         block = self.b.block
         self._shared += 1
         return block.insert_arg(gpu.shared(element, *shape), len(block.args))
+
+    def workgroup_bytes(self, size: int) -> SSAValue:
+        """`size` bytes that the threads of a block share, once per launch; what is laid over them is a `memref.view`."""
+        if size <= DECLARED_BYTES:
+            return self.workgroup(i8, size)
+        assert not self.dynamic_bytes
+        self.dynamic_bytes = size
+        return self.b(gpu.DynamicSharedMemoryOp, [], [gpu.shared(i8, DYNAMIC_INDEX)])
 
     def finish(self, name: str) -> gpu.FuncOp:
         """The device function."""

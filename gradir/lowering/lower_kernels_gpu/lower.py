@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
+from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
 from gradir.dialects.upstream import arith, func, gpu, linalg, memref
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.groups import Group, group_of_kernel
@@ -38,11 +39,13 @@ class _Plan:
 def lower_module(module: ModuleOp) -> None:
     """Kernels become host functions that launch functions of `gpu.module @kernels`; entries stay as they are."""
     block = module.body.block
+    target = module.attributes.get(TARGET_ATTRIBUTE)
+    assert isinstance(target, CudaTargetAttr)
     device = Block()
     for function in list(block.ops):
         if not isinstance(function, func.FuncOp) or function.is_declaration or KERNEL_ATTRIBUTE not in function.attributes:
             continue
-        host, kernels = lower_kernel(function)
+        host, kernels = lower_kernel(function, target)
         device.add_ops(kernels)
         block.insert_op_before(host, function)
         function.detach()
@@ -58,15 +61,15 @@ def lower_module(module: ModuleOp) -> None:
         block.add_op(holder)
 
 
-def lower_kernel(source: func.FuncOp) -> tuple[func.FuncOp, list[gpu.FuncOp]]:
-    """The host function of a kernel and its device functions."""
+def lower_kernel(source: func.FuncOp, target: CudaTargetAttr) -> tuple[func.FuncOp, list[gpu.FuncOp]]:
+    """The host function of a kernel and its device functions, for a GPU like `target`."""
     schedule = source.attributes[KERNEL_ATTRIBUTE]
     group = group_of_kernel(source)
     plan: _Plan | None = None
     if group is not None and isinstance(schedule, Schedule):
         generator = _GENERATORS.get(group.kind)
         try:
-            plan = generator(source, group) if generator is not None else None
+            plan = generator(source, group, target) if generator is not None else None
         except NotCovered:
             plan = None
     if plan is None:
@@ -89,20 +92,20 @@ def _in_place(launch: Launch) -> bool:
     return any(op.in_place for op in launch.space.ops)
 
 
-def _elementwise(source: func.FuncOp, group: Group) -> _Plan:
+def _elementwise(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
     launch = Launch.of_group(source, group, [], (THREADS, 1))
     stores = [op for op in launch.space.ops if op.stored]
     map_points(launch, range(len(group.space)), stores, frozenset())
     return _Plan(source, [], [launch])
 
 
-def _contraction(source: func.FuncOp, group: Group) -> _Plan:
+def _contraction(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
     launch = Launch.of_group(source, group, [], (THREADS, 1))
     lower_contraction(launch, group, [op for op in launch.space.ops if op.stored])
     return _Plan(source, [], [launch])
 
 
-def _rows(source: func.FuncOp, group: Group) -> _Plan:
+def _rows(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
     roles = group.rows
     assert roles is not None
     temporaries = _temporaries(source)
@@ -129,7 +132,11 @@ def _rows(source: func.FuncOp, group: Group) -> _Plan:
     return plan
 
 
-_GENERATORS: dict[str, Callable[[func.FuncOp, Group], _Plan]] = {"elementwise": _elementwise, "contraction": _contraction, "rows": _rows}
+_GENERATORS: dict[str, Callable[[func.FuncOp, Group, CudaTargetAttr], _Plan]] = {
+    "elementwise": _elementwise,
+    "contraction": _contraction,
+    "rows": _rows,
+}
 
 
 def _op_by_op(source: func.FuncOp) -> _Plan:
@@ -184,7 +191,8 @@ def _host(plan: _Plan, names: Sequence[str]) -> func.FuncOp:
         grid = [number(n) for n in (launch.blocks, 1, 1)]
         threads = [number(n) for n in (*launch.threads, 1)]
         symbol = SymbolRefAttr(DEVICE_MODULE, [name])
-        op = gpu.LaunchFuncOp.make(symbol, grid, threads, [*block.args, *extra])
+        shared = b(arith.ConstantOp, [], [i32], {"value": IntegerAttr(launch.dynamic_bytes, i32)}) if launch.dynamic_bytes else None
+        op = gpu.LaunchFuncOp.make(symbol, grid, threads, [*block.args, *extra], shared)
         op.location = source.location
         block.add_op(op)
     for memory in extra:

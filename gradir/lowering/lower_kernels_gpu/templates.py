@@ -24,6 +24,7 @@ class Sequential:
     kept: list[SSAValue]
     threads: tuple[int, int] = (1, 1)
     blocks: int = 1
+    dynamic_bytes: int = 0
 
     @classmethod
     def of(cls, source: func.FuncOp) -> Sequential:
