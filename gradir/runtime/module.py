@@ -118,7 +118,7 @@ class Function(DirectCall):
         """What the native wrapper hands back: arguments to convert or to explain. It gets them again once they are plain arrays."""
         inputs, _ = check_inputs(self.spec, values)
         converted = any(given is not array for given, array in zip(values, inputs, strict=True))
-        if converted and self.plan is not None and all(map(is_plain, self.spec.inputs, inputs)):
+        if converted and not self.spec.aliases and self.plan is not None and all(map(is_plain, self.spec.inputs, inputs)):
             return self.flat(*inputs)
         return self._checked_call(values if self.spec.aliases else inputs, None)
 

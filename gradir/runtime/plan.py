@@ -35,7 +35,8 @@ class Spec(ctypes.Structure):
 
 
 class Plan(ctypes.Structure):
-    """What the wrapper knows of a function; its order is `%Plan` of the wrapper's IR. `brief`: it runs with the GIL held."""
+    """What the wrapper knows of a function; its order is `%Plan` of the wrapper's IR. `brief`: it runs with the GIL held. `taken`: the donated input in whose memory
+    each output lies."""
 
     _fields_ = [
         ("entry", ctypes.c_void_p),
@@ -54,6 +55,7 @@ class Plan(ctypes.Structure):
         ("user", ctypes.c_void_p),
         ("limits", ctypes.c_void_p),
         ("brief", ctypes.c_int64),
+        ("taken", ctypes.c_void_p),
     ]
 
 
@@ -83,6 +85,14 @@ def _limit_table(spec: FunctionSpec, numbers: dict[Any, int]) -> Any:
     return (ctypes.c_int64 * len(table))(*table)
 
 
+def _taken_inputs(spec: FunctionSpec) -> Any:
+    """For each output the input whose memory it takes, -1 for none; None where no output takes any."""
+    if not spec.aliases:
+        return None
+    sources = {result: argument for argument, result in spec.aliases}
+    return (ctypes.c_int64 * len(spec.outputs))(*(sources.get(k, -1) for k in range(len(spec.outputs))))
+
+
 class CallPlan:
     """The plan of one function and all that it points to. `owner` (the code) lives as long."""
 
@@ -100,6 +110,7 @@ class CallPlan:
         ]
         self._specs = (Spec * max(1, len(rows)))(*rows)
         self._limits = _limit_table(spec, numbers)
+        self._taken = _taken_inputs(spec)
         self._owned = (failed, owner)
         self.spec = spec
         self._plan = Plan(
@@ -119,6 +130,7 @@ class CallPlan:
             callbacks[1] or None,
             ctypes.addressof(self._limits) if self._limits is not None else None,
             int(spec.brief and callbacks == (0, 0)),
+            ctypes.addressof(self._taken) if self._taken is not None else None,
         )
 
     @property
@@ -203,8 +215,10 @@ def fast_call_works() -> bool:
 
 
 def fast_call_takes(spec: FunctionSpec) -> bool:
-    """Whether the wrapper can call a function of this signature: tensors only, sizes of outputs names that inputs bind."""
-    if spec.aliases:  # each call decides whose memory it is
+    """Whether the wrapper can call a function of this signature: tensors only, sizes of outputs names that inputs bind, results of
+    the type of the argument whose memory they take."""
+    pairs = [(spec.inputs[argument], spec.outputs[result]) for argument, result in spec.aliases]
+    if any(given.shape != made.shape or given.dtype != made.dtype for given, made in pairs):
         return False
     if any(isinstance(dim, str) and not size_algebra.is_name(dim) for tensor in spec.inputs for dim in tensor.shape):
         return False

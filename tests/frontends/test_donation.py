@@ -179,3 +179,21 @@ def test_random_programs_give_the_same_numbers(seed: int) -> None:
     many = isinstance(expected, tuple)
     for a, b in zip(expected if many else [expected], found if many else [found], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_repeated_calls_with_donated_arrays_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    params, x, y = data()
+    plain, step = gd.jit(train, cache=False), gd.jit(train, cache=False, donate=("params",))
+    expected = plain(plain(params, x, y)[1], x, y)
+    given = step(copies(params), x, y)[1]
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("a call in Python")
+
+    monkeypatch.setattr("gradir.runtime.module.take_over", never)
+    value, new = step(given, x, y)
+    assert value == expected[0] and all(new[k] is given[k] and np.array_equal(new[k], expected[1][k]) for k in new)
+    with pytest.raises(AssertionError, match="a call in Python"):  # what cannot be overwritten is looked at again
+        step({k: np.asfortranarray(v) for k, v in given.items()}, x, y)
+    with pytest.raises(AssertionError, match="a call in Python"):
+        step(given, given["w1"].reshape(-1)[:512].reshape(16, 32), y)

@@ -51,8 +51,8 @@ declare void @Py_IncRef(ptr)
 %Spec = type { ptr, i64, ptr, i64 }
 ; Kind, number of children, type (or example), children, their keys, whether to hold what is found, what makes a result of the parts.
 %Node = type { i64, i64, ptr, ptr, ptr, i64, ptr }
-; Cursors of one call: next slot, spec, range, number and held object; ndarray, symbols; next output to record (or null).
-%State = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
+; Cursors of one call: next slot, spec, range, number and held object; ndarray, symbols; next output to record (or null); next leaf's object.
+%State = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
 
 ; Check one array, store its pointer, dynamic sizes and range of bytes. `required`: flags that it must have.
 define internal i1 @take_array(ptr %array, ptr %state, i32 %required) {
@@ -131,14 +131,14 @@ dim.good:
   %k.next = add i64 %k, 1
   br label %dim
 yes:
-  call void @advance(ptr %state, ptr %free, ptr %data, i64 %bytes)
+  call void @advance(ptr %state, ptr %free, ptr %data, i64 %bytes, ptr %array)
   ret i1 true
 no:
   ret i1 false
 }
 
-; One leaf is done: its range of bytes, the next slot and spec.
-define internal void @advance(ptr %state, ptr %slot, ptr %data, i64 %bytes) {
+; One leaf is done: its range of bytes, its object (null for a number), the next slot and spec.
+define internal void @advance(ptr %state, ptr %slot, ptr %data, i64 %bytes, ptr %object) {
   store ptr %slot, ptr %state
   %spec.at = getelementptr %State, ptr %state, i64 0, i32 1
   %spec = load ptr, ptr %spec.at
@@ -152,6 +152,11 @@ define internal void @advance(ptr %state, ptr %slot, ptr %data, i64 %bytes) {
   store ptr %end, ptr %end.at
   %range.next = getelementptr ptr, ptr %range, i64 2
   store ptr %range.next, ptr %range.at
+  %leaf.at = getelementptr %State, ptr %state, i64 0, i32 8
+  %leaf = load ptr, ptr %leaf.at
+  store ptr %object, ptr %leaf
+  %leaf.next = getelementptr ptr, ptr %leaf, i64 1
+  store ptr %leaf.next, ptr %leaf.at
   ret void
 }
 
@@ -190,7 +195,7 @@ yes:
   %slot = load ptr, ptr %state
   store ptr %place, ptr %slot
   %slot.next = getelementptr i64, ptr %slot, i64 1
-  call void @advance(ptr %state, ptr %slot.next, ptr %place, i64 0)
+  call void @advance(ptr %state, ptr %slot.next, ptr %place, i64 0, ptr null)
   ret i1 true
 no:
   ret i1 false
@@ -278,7 +283,7 @@ scalar.take:
   %slot = load ptr, ptr %state
   store ptr %value.at, ptr %slot
   %slot.next = getelementptr i64, ptr %slot, i64 1
-  call void @advance(ptr %state, ptr %slot.next, ptr %value.at, i64 0)
+  call void @advance(ptr %state, ptr %slot.next, ptr %value.at, i64 0, ptr null)
   br label %keep
 identity:
   %identical = icmp eq ptr %object, %wanted

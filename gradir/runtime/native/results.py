@@ -122,7 +122,7 @@ block:
   br i1 %none, label %fail, label %wrap
 wrap:
   store ptr %data, ptr %slot
-  call void @advance(ptr %state, ptr %free, ptr %data, i64 %bytes)
+  call void @advance(ptr %state, ptr %free, ptr %data, i64 %bytes, ptr null)
   %descr = load ptr, ptr %spec
   call void @Py_IncRef(ptr %descr)
   %ndarray.at = getelementptr %State, ptr %state, i64 0, i32 5
@@ -184,6 +184,37 @@ yes:
   ret i1 true
 no:
   ret i1 false
+}
+
+; Whether the bytes of input number %which belong to no other input.
+define internal i1 @lies_apart(ptr %ranges, i64 %which, i64 %inputs) {
+entry:
+  %a = getelementptr [2 x ptr], ptr %ranges, i64 %which
+  %a.from = load ptr, ptr %a
+  %a.to.at = getelementptr ptr, ptr %a, i64 1
+  %a.to = load ptr, ptr %a.to.at
+  br label %test
+test:
+  %k = phi i64 [0, %entry], [%k.next, %one]
+  %clash = phi i1 [false, %entry], [%clash.now, %one]
+  %left = icmp ult i64 %k, %inputs
+  %fine = xor i1 %clash, true
+  %go.on = and i1 %left, %fine
+  br i1 %go.on, label %one, label %done
+one:
+  %b = getelementptr [2 x ptr], ptr %ranges, i64 %k
+  %b.from = load ptr, ptr %b
+  %b.to.at = getelementptr ptr, ptr %b, i64 1
+  %b.to = load ptr, ptr %b.to.at
+  %other = icmp ne i64 %k, %which
+  %starts = icmp ult ptr %a.from, %b.to
+  %ends = icmp ult ptr %b.from, %a.to
+  %both = and i1 %starts, %ends
+  %clash.now = and i1 %other, %both
+  %k.next = add i64 %k, 1
+  br label %test
+done:
+  ret i1 %fine
 }
 
 ; What the node describes, around the next arrays of *%cursor: a new reference, or null with an exception.

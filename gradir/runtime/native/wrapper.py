@@ -3,8 +3,8 @@
 `@gradir.call(self, args, nargs, kwnames)` is a METH_FASTCALL | METH_KEYWORDS function whose `self` is a tuple of a capsule over a
 `Dispatch` and of whatever keeps that, the plans and the code behind them alive (see `gradir.runtime.dispatch`). A dispatch lists
 entries, the newest first: a tree of nodes for the arguments, one for the result, and the plan of a compiled function. The first entry
-whose nodes match (`arguments`) is called: arena from the pool, outputs from the pool or those of the keyword `out` (`results`), the GIL
-released unless the plan says that the code takes less time than that, the result packed. Anything else goes, with the same arguments,
+whose nodes match (`arguments`) is called: arena from the pool, outputs from the pool, from donated inputs (writable, apart from all others) or those of the
+keyword `out` (`results`), the GIL released unless the plan says that the code takes less time than that, the result packed. Anything else goes, with the same arguments,
 to the dispatch's Python callable `slow`, which converts, compiles or explains.
 
 The context, the slots and all tables of a call live on the caller's stack, so calls in flight share nothing.
@@ -27,8 +27,8 @@ PYTHON_SYMBOLS = (
 
 TYPES_IR = """
 ; entry, failed, inputs, outputs, arena bytes, slots, threads, symbols, specs, ndarray, new array, memory handler, callback, user, limits,
-; whether it is brief
-%Plan = type { ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64 }
+; whether it is brief, the input whose memory each output takes (below zero: none; null: none does)
+%Plan = type { ptr, ptr, i64, i64, i64, i64, i64, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64, ptr }
 ; plan, positional arguments, keywords, their names, argument of each node, nodes, node of the result, objects held at most
 %Entry = type { ptr, i64, i64, ptr, ptr, ptr, ptr, i64 }
 ; word that is not 0 while a thread traces, entries, pointers to them, slow, the keyword of given outputs (or null)
@@ -100,7 +100,7 @@ yes:
 ; Arena, context, GIL: the status of the run. 2 when there is no memory.
 define internal i32 @run(ptr %plan, ptr %slots, ptr %slot.end, ptr %error) {
 entry:
-  %context = alloca [64 x i8], align 16
+  %context = alloca [72 x i8], align 16
   %arena.bytes.at = getelementptr %Plan, ptr %plan, i64 0, i32 4
   %arena.bytes = load i64, ptr %arena.bytes.at
   %wants.arena = icmp sgt i64 %arena.bytes, 0
@@ -113,7 +113,7 @@ take:
 prepare:
   %arena = phi ptr [null, %entry], [%arena.new, %take]
   %function = load ptr, ptr %plan
-  store i64 1, ptr %context
+  store i64 2, ptr %context
   %parallel.at = getelementptr i8, ptr %context, i64 8
   store ptr @gradir.parallel_for, ptr %parallel.at
   %allocate.at = getelementptr i8, ptr %context, i64 16
@@ -134,6 +134,8 @@ prepare:
   %user.from = getelementptr %Plan, ptr %plan, i64 0, i32 13
   %user = load ptr, ptr %user.from
   store ptr %user, ptr %user.at
+  %device.at = getelementptr i8, ptr %context, i64 64
+  store ptr null, ptr %device.at
   %brief.at = getelementptr %Plan, ptr %plan, i64 0, i32 15
   %brief = load i64, ptr %brief.at
   %keep = icmp ne i64 %brief, 0
@@ -211,6 +213,7 @@ prepare:
   %numbers = alloca i64, i64 %inputs, align 16
   %held = alloca ptr, i64 %held.count, align 16
   %arrays = alloca ptr, i64 %outputs, align 16
+  %leaves = alloca ptr, i64 %tensors, align 16
   call void @llvm.memset.p0.i64(ptr %error, i8 0, i64 48, i1 false)
   %symbol.bytes = shl i64 %symbol.count, 3
   call void @llvm.memset.p0.i64(ptr %symbols, i8 -1, i64 %symbol.bytes, i1 false)
@@ -229,6 +232,8 @@ prepare:
   store ptr %symbols, ptr %state.symbols
   %state.record = getelementptr %State, ptr %state, i64 0, i32 7
   store ptr null, ptr %state.record
+  %state.leaf = getelementptr %State, ptr %state, i64 0, i32 8
+  store ptr %leaves, ptr %state.leaf
   %places.at = getelementptr %Entry, ptr %entry, i64 0, i32 4
   %places = load ptr, ptr %places.at
   %nodes.at = getelementptr %Entry, ptr %entry, i64 0, i32 5
@@ -263,7 +268,12 @@ results:
   %result.at = getelementptr %Entry, ptr %entry, i64 0, i32 6
   %result.node = load ptr, ptr %result.at
   %no.out = icmp eq ptr %out, null
-  br i1 %no.out, label %new, label %given
+  %taken.at = getelementptr %Plan, ptr %plan, i64 0, i32 16
+  %takes = load ptr, ptr %taken.at
+  %takes.none = icmp eq ptr %takes, null
+  br i1 %no.out, label %new, label %unless.taken
+unless.taken:
+  br i1 %takes.none, label %given, label %unlike
 given:
   store ptr %arrays, ptr %state.record
   %outs.match = call i1 @match(ptr %out, ptr %result.node, ptr %state)
@@ -282,12 +292,37 @@ new:
   %more.outputs = icmp ult i64 %o, %outputs
   br i1 %more.outputs, label %new.one, label %go
 new.one:
+  br i1 %takes.none, label %new.fresh, label %new.source
+new.source:
+  %source.at = getelementptr i64, ptr %takes, i64 %o
+  %source = load i64, ptr %source.at
+  %source.none = icmp slt i64 %source, 0
+  br i1 %source.none, label %new.fresh, label %new.donated
+new.donated:
+  %donated.at = getelementptr ptr, ptr %leaves, i64 %source
+  %donated = load ptr, ptr %donated.at
+  %donated.exists = icmp ne ptr %donated, null
+  %donated.apart = call i1 @lies_apart(ptr %ranges, i64 %source, i64 %inputs)
+  %donated.usable = and i1 %donated.exists, %donated.apart
+  br i1 %donated.usable, label %new.claimed, label %new.refused
+new.claimed:
+  %claimed = call i1 @take_array(ptr %donated, ptr %state, i32 1281)
+  br i1 %claimed, label %new.taken, label %new.refused
+new.taken:
+  call void @Py_IncRef(ptr %donated)
+  br label %new.stored
+new.refused:
+  %refused.end = getelementptr ptr, ptr %arrays, i64 %o
+  call void @drop_all(ptr %arrays, ptr %refused.end)
+  br label %unlike
+new.fresh:
   %array = call ptr @make_output(ptr %plan, ptr %state)
   %no.array = icmp eq ptr %array, null
   br i1 %no.array, label %short, label %new.stored
 new.stored:
+  %result = phi ptr [%donated, %new.taken], [%array, %new.fresh]
   %array.at = getelementptr ptr, ptr %arrays, i64 %o
-  store ptr %array, ptr %array.at
+  store ptr %result, ptr %array.at
   %o.next = add i64 %o, 1
   br label %new
 short:
