@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""What programs are made of: ops, types, attributes, verifiers and the reference meaning of each op."""

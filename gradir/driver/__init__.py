@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Pipelines as tables, compilation of whole programs, the caches, reports."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Every pass that rewrites one level into the same or the next lower one."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Loop level to LLVM IR text, and that to object code (CPU) or PTX (CUDA): emission only."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""The command lines: gradir-opt, gradir-run, gradir-translate and their relatives."""

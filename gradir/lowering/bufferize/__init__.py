@@ -18,12 +18,13 @@ from gradir.dialects.kernel import KERNEL_ATTRIBUTE
 from gradir.dialects.upstream import func
 from gradir.ir.builder import new_function
 from gradir.ir.passes import Pass, PassContext, error_at
-from gradir.lowering.bufferize.contents import Contents, KernelFacts
+from gradir.lowering.bufferize.contents import Contents
 from gradir.lowering.bufferize.emit_control import FunctionEmitter
 from gradir.lowering.bufferize.kernels import ACCESS, ALIAS, emit_kernel, read_kernel
 from gradir.lowering.bufferize.layouts import memref_of
 from gradir.lowering.bufferize.memory import CallSite, Module
 from gradir.lowering.bufferize.plan import Plan
+from gradir.lowering.bufferize.views import KernelFacts
 
 INPUTS = "gradir.inputs"
 RESULTS = "gradir.results"

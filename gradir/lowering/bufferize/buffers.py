@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation
 
 from gradir.dialects.upstream import tensor
-from gradir.lowering.bufferize.contents import Content, Tensor
 from gradir.lowering.bufferize.slices import Slice
+from gradir.lowering.bufferize.views import Content, Tensor
 
 
 class Segment(NamedTuple):

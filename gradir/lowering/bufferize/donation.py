@@ -14,8 +14,9 @@ from gradir.dialects.donation import ALIASES, DONATION
 from gradir.dialects.types import type_text
 from gradir.dialects.upstream import func
 from gradir.ir.passes import location_text
-from gradir.lowering.bufferize.contents import Content, Contents
+from gradir.lowering.bufferize.contents import Contents
 from gradir.lowering.bufferize.ownership import Ownership
+from gradir.lowering.bufferize.views import Content
 
 LOOK_BACK = 8
 """Ops that the search for an argument goes back from a result."""

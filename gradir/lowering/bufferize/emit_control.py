@@ -12,7 +12,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from gradir.dialects.upstream import scf
 from gradir.ir.structure import block_of
 from gradir.lowering.bufferize.buffers import Rotation, Slot
-from gradir.lowering.bufferize.contents import Content
 from gradir.lowering.bufferize.emission import RULES, TERMINATORS, Emitter
 from gradir.lowering.bufferize.gaps import slice_type
 from gradir.lowering.bufferize.layouts import MemRef, anywhere, join, type_of
@@ -20,6 +19,7 @@ from gradir.lowering.bufferize.loops import Carried
 from gradir.lowering.bufferize.memory import Module
 from gradir.lowering.bufferize.places import Place, Places
 from gradir.lowering.bufferize.plan import Plan
+from gradir.lowering.bufferize.views import Content
 
 
 @dataclass(frozen=True, slots=True)

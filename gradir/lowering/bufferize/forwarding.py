@@ -13,10 +13,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gradir.dialects.upstream import func, scf, tensor
 from gradir.lowering.bufferize.buffers import Buffer, Part, Slot, overlapping, start_of
-from gradir.lowering.bufferize.contents import Content
 from gradir.lowering.bufferize.ownership import CHAIN, Ownership
 from gradir.lowering.bufferize.slices import Slice, disjoint
 from gradir.lowering.bufferize.timeline import Timeline
+from gradir.lowering.bufferize.views import Content
 
 
 class Forwarding:

@@ -26,13 +26,14 @@ from xdsl.ir import Attribute, Operation, Region
 from gradir.dialects.kernel import LIBRARY_ATTRIBUTE
 from gradir.dialects.upstream import func, memref
 from gradir.ir.builder import new_function
-from gradir.lowering.bufferize.contents import Contents, KernelFacts
+from gradir.lowering.bufferize.contents import Contents
 from gradir.lowering.bufferize.emit_control import FunctionEmitter
 from gradir.lowering.bufferize.in_place import in_place_pairs
 from gradir.lowering.bufferize.layouts import MemRef, anywhere, layout_of, memref_of
 from gradir.lowering.bufferize.memory import CallSite, Module
 from gradir.lowering.bufferize.places import may_overlap
 from gradir.lowering.bufferize.plan import Plan
+from gradir.lowering.bufferize.views import KernelFacts
 
 ACCESS = "gradir.access"
 ALIAS = "gradir.alias"

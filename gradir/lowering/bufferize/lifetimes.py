@@ -9,8 +9,8 @@ from xdsl.ir import Block, Operation
 
 from gradir.dialects.upstream import func, scf
 from gradir.lowering.bufferize.buffers import Segment
-from gradir.lowering.bufferize.contents import Content, Read
 from gradir.lowering.bufferize.timeline import LOOPS, Timeline
+from gradir.lowering.bufferize.views import Content, Read
 
 JOINS = (scf.ForOp, scf.WhileOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
 """Ops at which values are handed on to carried values, results of branches, outputs."""

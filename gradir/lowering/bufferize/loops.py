@@ -21,9 +21,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from gradir.dialects.upstream import scf, tensor
 from gradir.ir.structure import block_of
 from gradir.lowering.bufferize.buffers import Buffer, Rotation, Slot
-from gradir.lowering.bufferize.contents import Content, Contents, Origin, Read
+from gradir.lowering.bufferize.contents import Contents
 from gradir.lowering.bufferize.ownership import Ownership
 from gradir.lowering.bufferize.slices import constant_of, moves_with
+from gradir.lowering.bufferize.views import Content, Origin, Read
 
 _DEPTH = 4
 """Loops in a row that hand on an initial value by address; beyond, one starts from a copy. Keeps chains of loops linear."""

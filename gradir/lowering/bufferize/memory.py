@@ -28,7 +28,6 @@ from gradir.dialects.types import i64_array, reassociation
 from gradir.dialects.upstream import arith, func, memref, tensor
 from gradir.ir.builder import Builder
 from gradir.lowering.bufferize.buffers import Buffer, Rotation, Slot
-from gradir.lowering.bufferize.contents import Content
 from gradir.lowering.bufferize.gaps import exact_type, slice_type
 from gradir.lowering.bufferize.layouts import (
     MemRef,
@@ -44,6 +43,7 @@ from gradir.lowering.bufferize.loops import Carried
 from gradir.lowering.bufferize.places import Place, Places
 from gradir.lowering.bufferize.plan import Plan
 from gradir.lowering.bufferize.sizes import Sizes
+from gradir.lowering.bufferize.views import Content
 
 INDEX = IndexType()
 _ALIGNMENT = IntegerAttr(64, i64)

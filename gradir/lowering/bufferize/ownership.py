@@ -18,9 +18,10 @@ from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import tensor
 from gradir.lowering.bufferize.buffers import Buffer, Part, Segment, Slot, mixes, overlapping, same_elements, start_of, touch
-from gradir.lowering.bufferize.contents import Content, Contents, Origin, Read
+from gradir.lowering.bufferize.contents import Contents
 from gradir.lowering.bufferize.lifetimes import lifetime
 from gradir.lowering.bufferize.slices import Slice, disjoint
+from gradir.lowering.bufferize.views import Content, Origin, Read
 
 CHAIN = 256
 """Inserts that one question looks back over: keeps long chains of inserts linear."""

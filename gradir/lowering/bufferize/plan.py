@@ -15,12 +15,13 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import func, scf, tensor
-from gradir.lowering.bufferize.contents import LINALG, Content, Contents, reads_outputs
+from gradir.lowering.bufferize.contents import LINALG, Contents, reads_outputs
 from gradir.lowering.bufferize.donation import Donation
 from gradir.lowering.bufferize.forwarding import Forwarding
 from gradir.lowering.bufferize.loops import Loops
 from gradir.lowering.bufferize.ownership import Ownership
 from gradir.lowering.bufferize.slices import Slice
+from gradir.lowering.bufferize.views import Content
 
 
 class Plan:
