@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradir.ptx.paths import Finished, Paths
+from gradir.ptx.calls import Calls
+from gradir.ptx.paths import Finished
 from gradir.ptx.state import LANES, Gang
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -24,7 +25,7 @@ class Barrier:
     """Block -> clocks of warps that arrived and went on."""
 
 
-class Barriers(Paths):
+class Barriers(Calls):
     """The sixteen barriers of every block of the batch."""
 
     def __post_init__(self) -> None:

@@ -10,9 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gradir.errors import GradirError
+from gradir.ptx.calls import function_address
 from gradir.ptx.instructions import compiled
+from gradir.ptx.linking import linked, owner
 from gradir.ptx.machine import Machine, Step
-from gradir.ptx.memory import OFFSET_BITS, POISON, WIDEST, GlobalMemory
+from gradir.ptx.memory import OFFSET_BITS, PARAMETERS, POISON, WIDEST, Allocation, GlobalMemory
 from gradir.ptx.parser import parse
 from gradir.ptx.reports import Reports, launch_failed
 from gradir.ptx.state import LANES, Blocks
@@ -32,8 +34,10 @@ def _module(text: str) -> PtxModule:
 
 
 @lru_cache(256)
-def _steps(text: str, entry: str) -> tuple[Step, ...]:
-    return compiled(_module(text).functions[entry])
+def _program(text: str, entry: str) -> tuple[Function, tuple[Step, ...]]:
+    module = _module(text)
+    function = linked(module, module.functions[entry])
+    return function, compiled(function)
 
 
 def launch(
@@ -67,14 +71,27 @@ def launch(
         raise _bad_launch(function, "from 1 to 1024 threads a block", str(limits))
     memory = GlobalMemory()
     parameters, parameter_bytes = _parameters(function, args, memory, frozenset(undefined))
-    symbols, static, local = _symbols(module, function, memory)
+    memory.allocations[PARAMETERS] = Allocation(PARAMETERS, "the parameters", parameter_bytes, readonly=True)
+    function, steps = _program(text, function.name)
+    symbols, static, frames = _symbols(module, function, memory)
     reports = Reports()
-    steps = _steps(text, function.name)
     random = np.random.default_rng(seed)
     granule = _granule(function)
     for blocks in _batches(function, _triple(grid), limits, static + shared, together):
         Machine(
-            module, function, steps, blocks, memory, parameters, parameter_bytes, symbols, reports, random, local, seed is not None, granule
+            module,
+            function,
+            steps,
+            blocks,
+            memory,
+            parameters,
+            parameter_bytes,
+            symbols,
+            reports,
+            random,
+            frames,
+            seed is not None,
+            granule,
         ).run()
     if check and reports.mistakes:
         raise launch_failed(reports.mistakes)
@@ -166,10 +183,11 @@ def _size_of(variable: Variable) -> int:
     return variable.size or WIDTHS[variable.type] // 8
 
 
-def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tuple[dict[str, tuple[str, int]], int, int]:
-    """Addresses of all variables, bytes of static shared memory, bytes of local memory of a thread."""
+def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tuple[dict[str, tuple[str, int]], int, dict[str, int]]:
+    """Addresses of all variables, bytes of static shared memory, bytes of local memory of an activation of each function."""
     symbols: dict[str, tuple[str, int]] = {}
-    sizes = {"shared": 0, "local": 0, "param": 0}
+    shared = 0
+    frames: dict[str, int] = {}
     dynamic: list[str] = []
     for name, variable in {**module.variables, **function.variables}.items():
         if variable.space in ("global", "const"):
@@ -177,19 +195,25 @@ def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tup
             symbols[name] = ("global", memory.add(name, data, readonly=variable.space == "const").address)
         elif variable.space == "shared" and variable.extern:
             dynamic.append(name)
-        elif variable.space in ("shared", "local", "param"):
-            space = "local" if variable.space == "param" else variable.space
-            at = -(-sizes[space] // variable.align) * variable.align
-            symbols[name] = (space, at)
-            sizes[space] = at + _size_of(variable)
-    start = -(-sizes["shared"] // 16) * 16 if dynamic else sizes["shared"]
+        elif variable.space == "shared":
+            at = -(-shared // variable.align) * variable.align
+            symbols[name] = ("shared", at)
+            shared = at + _size_of(variable)
+        elif variable.space in ("local", "param"):
+            frame = frames.get(owner(name), 0)
+            at = -(-frame // variable.align) * variable.align
+            symbols[name] = ("local", at)
+            frames[owner(name)] = at + _size_of(variable)
+    start = -(-shared // 16) * 16 if dynamic else shared
     symbols.update((name, ("shared", start)) for name in dynamic)
+    symbols.update((name, ("function", function_address(callee.start))) for name, callee in function.callees.items())
     for name, variable in {**module.variables, **function.variables}.items():
         for at, pointee, offset in variable.pointees:
-            target = memory.allocations[symbols[name][1] >> OFFSET_BITS].data
-            address = symbols[pointee][1] + offset
-            target[at : at + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
-    return symbols, start, -(-sizes["local"] // WIDEST) * WIDEST
+            if pointee in symbols:  # functions that this kernel cannot come to call are nowhere
+                target = memory.allocations[symbols[name][1] >> OFFSET_BITS].data
+                address = symbols[pointee][1] + offset
+                target[at : at + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
+    return symbols, start, {name: -(-size // WIDEST) * WIDEST for name, size in frames.items()}
 
 
 def _granule(function: Function) -> int:

@@ -16,8 +16,9 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OFFSET_BITS = 36
-SHARED_WINDOW, LOCAL_WINDOW, FIRST = 1, 2, 8
-"""Numbers of the windows through which generic addresses reach shared and local memory; of the first allocation."""
+SHARED_WINDOW, LOCAL_WINDOW, PARAMETERS, FUNCTIONS, FIRST = 1, 2, 3, 4, 8
+"""Numbers of the windows through which generic addresses reach shared and local memory; of the kernel's parameters; of functions; of the
+first allocation."""
 BIAS = 1 << 20
 """Offset of an allocation's first byte: small negative offsets stay within its number."""
 WIDEST = 16

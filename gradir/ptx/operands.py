@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gradir.errors import GradirError
 from gradir.ptx.bits import bits_of, literal, read_as
-from gradir.ptx.memory import GlobalMemory
+from gradir.ptx.memory import POISON, GlobalMemory
 from gradir.ptx.races import SharedHistory
 from gradir.ptx.reports import Kind, Report, Reports
 from gradir.ptx.special import special
@@ -38,7 +38,8 @@ class Operands:
     """Of each variable its space and its address there."""
     reports: Reports
     random: np.random.Generator
-    local_bytes: int = 0
+    frames: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Bytes of local memory of an activation of each device function; of the kernel under the empty name."""
     shuffle: bool = False
     granule: int = 4
 
@@ -47,9 +48,9 @@ class Operands:
         self.warps = warps
         self.registers: dict[str, Array] = {}
         self.alive = self.blocks.alive()
-        self.local = (
-            np.full((warps, LANES, self.local_bytes), 0xCD, np.uint8) if self.local_bytes else np.zeros((warps, LANES, 0), np.uint8)
-        )
+        self.local = np.full((warps, LANES, self.frames.get("", 0)), POISON, np.uint8)
+        self.stack = np.zeros((warps, LANES), np.int64)
+        """Of each lane, where in its local memory the running activation has its variables."""
         self.history = SharedHistory(self.blocks.count, self.blocks.per_block, max(self.blocks.shared.shape[1], 1), self.granule)
         self.carry = np.zeros((warps, LANES), np.bool_)
         """The condition code of each lane: the carry of `add.cc` and its kin."""
@@ -80,7 +81,7 @@ class Operands:
         if isinstance(operand, Negated):
             return ~self.read(gang, operand.operand, "pred")
         if isinstance(operand, Name):
-            return np.full((1, 1), self.address_of(operand), dtype)
+            return self.address_of(gang, operand).astype(dtype)
         raise self.unknown(f"an operand {operand}")
 
     def _undefined(self, name: str) -> Array:
@@ -112,14 +113,16 @@ class Operands:
         else:
             old[gang.warps] = np.where(mask, bits, old[gang.warps])
 
-    def address_of(self, name: Name) -> int:
-        """The generic address of a variable, the offset of a parameter."""
+    def address_of(self, gang: Gang, name: Name) -> Array:
+        """The address of a variable in its space, the offset of a parameter; of one element where all lanes have the same."""
         if name.name in self.parameters:
-            return self.parameters[name.name] + name.offset
+            return np.full((1, 1), self.parameters[name.name] + name.offset, np.int64)
         found = self.symbols.get(name.name)
         if found is None:
             raise self.unknown(f"the name {name.name}")
-        return found[1] + name.offset
+        if found[0] == "local" and self.function.callees:
+            return self.stack[gang.warps] + (found[1] + name.offset)
+        return np.full((1, 1), found[1] + name.offset, np.int64)
 
     # Findings
 

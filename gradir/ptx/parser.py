@@ -70,7 +70,9 @@ class _Body:
 class _Parser(Declarations):
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
-        self.files: dict[int, str] = {}
+        self.files = {  # nvcc writes them last
+            int(tokens[at + 1].text): tokens[at + 2].text.strip('"') for at, token in enumerate(tokens[:-2]) if token.text == ".file"
+        }
         self.place = ("", 0)
         self.body = _Body()
         self.linkage = ""
@@ -121,8 +123,8 @@ class _Parser(Declarations):
 
     def file(self) -> None:
         self.take()
-        number = self.integer()
-        self.files[number] = self.take().strip('"')
+        self.integer()
+        self.take()
         while self.accept(","):
             self.integer()
 

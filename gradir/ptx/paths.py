@@ -111,11 +111,11 @@ class Paths(Operands):
             part.position += 1
             self.put(part)
         if not some.all():
-            self._unwind(gang.part(np.flatnonzero(~some)))
+            self.unwind(gang.part(np.flatnonzero(~some)))
         self.lanes_ended()
         raise Finished
 
-    def _unwind(self, gang: Gang) -> None:
+    def unwind(self, gang: Gang) -> None:
         """No lane of these warps is active: whoever waits on their stacks goes on."""
         while gang.frames and len(gang.warps):
             frame = gang.frames[-1]
@@ -126,10 +126,19 @@ class Paths(Operands):
             gang.frames.pop()
             some = frame.joined.any(1)
             if some.any():
-                part = gang.part(np.flatnonzero(some))
-                part.mask, part.position = frame.joined[some], frame.meet
-                self.put(part)
+                chosen = np.flatnonzero(some)
+                self.go_on(gang.part(chosen), frame.part(chosen))
             gang = gang.part(np.flatnonzero(~some))
+
+    def go_on(self, gang: Gang, frame: Frame) -> None:
+        """Lanes that waited on the stack run again from where they meet."""
+        gang.mask, gang.position = frame.joined, frame.meet
+        self.put(gang)
+
+    def keep(self, gang: Gang, chosen: Array) -> Gang:
+        """Some of the gang's warps; the others run on from where they are."""
+        self.put(gang.part(np.flatnonzero(~chosen)))
+        return gang.part(np.flatnonzero(chosen))
 
     def concerned(self, gang: Gang, mask: Array) -> tuple[Gang, Array]:
         """The warps some lane of which executes the instruction; the others go on behind it."""

@@ -19,6 +19,7 @@ Kind: TypeAlias = Literal[
     "deadlock",
     "bad barrier",
     "trap",
+    "assertion",
 ]
 
 
@@ -49,6 +50,8 @@ class Reports:
 
     found: dict[tuple[str, int, int], Report] = field(default_factory=dict[tuple[str, int, int], Report])
     counts: dict[tuple[str, int, int], int] = field(default_factory=dict[tuple[str, int, int], int])
+    printed: list[str] = field(default_factory=list[str])
+    """What the kernel printed, one call after the other."""
 
     def add(self, report: Report, times: int = 1) -> None:
         """Keep the first of its kind at its place."""

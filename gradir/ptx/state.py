@@ -16,17 +16,40 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(slots=True)
+class Call:
+    """Lanes that called a function, and registers of it that an outer activation still needs."""
+
+    name: str
+    lanes: Array
+    saved: dict[str, Array]
+
+    def part(self, chosen: Array) -> Call:
+        """The call of some of the warps."""
+        return Call(self.name, self.lanes[chosen], {name: bits[chosen] for name, bits in self.saved.items()})
+
+
+@dataclass(slots=True)
 class Frame:
-    """Lanes that parted at a branch: `joined` have come to `meet`; those of `pending` wait at `other` for their turn."""
+    """Lanes that parted at a branch: `joined` have come to `meet`; those of `pending` wait at `other` for their turn.
+
+    With `call`, lanes that called a function: `joined` have returned (or did not call), and all go on at `other`. Nothing is at `meet`.
+    """
 
     meet: int
     joined: Array
     other: int = -1
     pending: Array | None = None
+    call: Call | None = None
 
     def part(self, chosen: Array) -> Frame:
         """The frame of some of the warps."""
-        return Frame(self.meet, self.joined[chosen], self.other, None if self.pending is None else self.pending[chosen])
+        return Frame(
+            self.meet,
+            self.joined[chosen],
+            self.other,
+            None if self.pending is None else self.pending[chosen],
+            None if self.call is None else self.call.part(chosen),
+        )
 
 
 @dataclass(slots=True)
@@ -51,21 +74,29 @@ def united(gangs: list[Gang]) -> Gang:
     """One gang of several with equal shapes."""
     if len(gangs) == 1:
         return gangs[0]
-    frames = [
-        Frame(
-            first.meet,
-            np.concatenate([g.frames[k].joined for g in gangs]),
-            first.other,
-            None if first.pending is None else np.concatenate([_pending(g.frames[k]) for g in gangs]),
-        )
-        for k, first in enumerate(gangs[0].frames)
-    ]
+    frames = [_united(first, [gang.frames[k] for gang in gangs]) for k, first in enumerate(gangs[0].frames)]
     return Gang(np.concatenate([g.warps for g in gangs]), np.concatenate([g.mask for g in gangs]), gangs[0].position, frames)
 
 
-def _pending(frame: Frame) -> Array:
-    assert frame.pending is not None
-    return frame.pending
+def _united(first: Frame, frames: list[Frame]) -> Frame:
+    pending = [frame.pending for frame in frames if frame.pending is not None]
+    return Frame(
+        first.meet,
+        np.concatenate([frame.joined for frame in frames]),
+        first.other,
+        np.concatenate(pending) if pending else None,
+        None if first.call is None else _united_calls(first.call.name, [frame.call for frame in frames if frame.call is not None]),
+    )
+
+
+def _united_calls(name: str, calls: list[Call]) -> Call:
+    """A register that one of the activations had not written yet is zero there."""
+    dtypes = {register: bits.dtype for call in calls for register, bits in call.saved.items()}
+    saved = {
+        register: np.concatenate([c.saved[register] if register in c.saved else np.zeros(c.lanes.shape, dtype) for c in calls])
+        for register, dtype in dtypes.items()
+    }
+    return Call(name, np.concatenate([call.lanes for call in calls]), saved)
 
 
 @dataclass

@@ -112,6 +112,17 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Callee:
+    """A device function within a linked body: where it starts, its parameters and results; may it come to be called by itself?"""
+
+    name: str
+    start: int
+    parameters: tuple[Variable, ...]
+    results: tuple[Variable, ...]
+    recursive: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A kernel (`entry`) or a device function: parameters in order, variables, registers by name with their types, instructions.
 
@@ -129,6 +140,8 @@ class Function:
     tables: Mapping[str, tuple[str, ...]]
     """`.branchtargets` of `brx.idx`."""
     limits: Mapping[str, tuple[int, ...]]
+    callees: Mapping[str, Callee] = field(default_factory=dict[str, Callee])
+    """Device functions whose bodies stand behind that of the kernel (`gradir.ptx.linking`)."""
 
 
 @dataclass(frozen=True, slots=True)

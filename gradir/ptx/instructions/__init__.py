@@ -10,6 +10,7 @@ from gradir.ptx.instructions import (
     arithmetic,
     async_copies,
     atomics,
+    calls,
     control,
     conversions,
     integers,
@@ -38,6 +39,7 @@ FAMILIES: tuple[Mapping[str, Compiler], ...] = (
     matrices.COMPILERS,
     mma.COMPILERS,
     wmma.COMPILERS,
+    calls.COMPILERS,
     control.COMPILERS,
 )
 """Families in the order in which they are asked; the first that has a meaning for an instruction gives it."""

@@ -43,7 +43,7 @@ def addresses(machine: Machine, gang: Gang, address: Operand) -> Array:
     elif isinstance(address.base, Immediate):
         base = np.full((1, 1), int(address.base.value), np.int64)
     else:
-        base = np.full((1, 1), machine.address_of(address.base), np.int64)
+        base = machine.address_of(gang, address.base)
     return np.broadcast_to(base + address.offset, gang.mask.shape)
 
 

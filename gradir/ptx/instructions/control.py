@@ -61,6 +61,13 @@ def compile_exit(op: Instruction) -> Step | None:
     return step
 
 
+def compile_ret(op: Instruction) -> Step | None:
+    def step(machine: Machine, gang: Gang, mask: Array) -> None:
+        machine.returns(gang, mask)
+
+    return step
+
+
 def compile_trap(op: Instruction) -> Step | None:
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         machine.report("trap", gang, mask, "the kernel gave up")
@@ -120,6 +127,6 @@ def compile_brkpt(op: Instruction) -> Step | None:
 
 
 COMPILERS = {
-    "bra": compile_bra, "brx": compile_brx, "ret": compile_exit, "exit": compile_exit, "trap": compile_trap, "brkpt": compile_brkpt,
+    "bra": compile_bra, "brx": compile_brx, "ret": compile_ret, "exit": compile_exit, "trap": compile_trap, "brkpt": compile_brkpt,
     "bar": compile_barrier, "barrier": compile_barrier,
 }  # fmt: skip

@@ -22,7 +22,7 @@ from gradir.ptx.instructions.accesses import (
 )
 from gradir.ptx.instructions.forms import Array, has, pointwise, types_of
 from gradir.ptx.machine import Machine, Step
-from gradir.ptx.memory import BIAS, LOCAL_WINDOW, OFFSET_BITS, SHARED_WINDOW
+from gradir.ptx.memory import BIAS, FIRST, LOCAL_WINDOW, OFFSET_BITS, PARAMETERS, SHARED_WINDOW
 from gradir.ptx.state import Gang
 from gradir.ptx.syntax import Address, Immediate, Instruction, Name, Operand, Vector
 from gradir.ptx.types import WIDTHS, storage
@@ -94,7 +94,7 @@ def compile_mov(op: Instruction) -> Step | None:
     if isinstance(source, Name):
 
         def address(machine: Machine, gang: Gang, mask: Array) -> None:
-            machine.write(gang, mask, destination, np.full((1, 1), machine.address_of(source), np.uint64))
+            machine.write(gang, mask, destination, machine.address_of(gang, source).astype(np.uint64))
 
         return address
     return pointwise(op, np.copy, [kind if kind == "pred" or WIDTHS[kind] > 64 else f"u{WIDTHS[kind]}"] if not _float(source) else [kind])
@@ -130,7 +130,7 @@ def _unpacking(op: Instruction, kind: str, destination: Vector) -> Step:
 
 def compile_cvta(op: Instruction) -> Step | None:
     """Between generic addresses and those of a space: shared and local memory are reached through windows."""
-    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space_of(op))
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAMETERS}.get(space_of(op))
     to = has(op, "to")
 
     def function(value: Array) -> Array:
@@ -146,11 +146,11 @@ def compile_cvta(op: Instruction) -> Step | None:
 
 
 def compile_isspacep(op: Instruction) -> Step | None:
-    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space_of(op))
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAMETERS}.get(space_of(op))
 
     def function(value: Array) -> Array:
         number = value >> np.uint64(OFFSET_BITS)
-        return number == window if window is not None else number > LOCAL_WINDOW
+        return number == window if window is not None else number >= FIRST
 
     return pointwise(op, function, ["u64"])
 
