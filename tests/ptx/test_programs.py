@@ -11,6 +11,8 @@ import gradir as gd
 from gradir.driver.emulate import PtxLauncher, evaluate_as_ptx
 from gradir.driver.lower import lower
 from gradir.ir.structure import public_functions
+from tests.ptx.emulated import check_emulated
+from tests.targets.gpu_programs import GpuProgram, programs, sample
 from tests.targets.kernel_programs import PROGRAMS, KernelProgram
 
 LATER = {"product i8", "functions bf16", "product bf16", "product f16"}
@@ -55,3 +57,20 @@ def test_programs_of_every_strategy(program: KernelProgram) -> None:
     found = evaluate_as_ptx(module, entry.sym_name.data, inputs)
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_allclose(b.astype(np.float64), a.astype(np.float64), rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("program", sample(), ids=lambda p: p.name)
+def test_sample_of_the_families(program: GpuProgram) -> None:
+    check_emulated(program, [None, 1])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("program", programs(), ids=lambda p: p.name)
+def test_every_member_of_the_families(program: GpuProgram) -> None:
+    check_emulated(program, [None, 1, 2])
+
+
+def test_the_sample_sees_every_type_and_size() -> None:
+    chosen = sample()
+    assert {p.size for p in chosen} == {p.size for p in programs()}
+    assert {p.dtype for p in chosen} == {p.dtype for p in programs()}
