@@ -18,7 +18,7 @@ import numpy as np
 
 import gradir as gd
 from bench import results as res
-from bench.limits import as_json, limits
+from bench.limits import limits
 from bench.measure import machine
 from bench.systems.gradir_system import GradirOps
 from bench.workloads import normal
@@ -172,7 +172,7 @@ def run(names: Sequence[str], counts: Sequence[int]) -> dict[str, Any]:
         )
         gain = f"  x{row['1']['seconds'] / row['2']['seconds']:.2f}" if {"1", "2"} <= set(row) else ""
         print(f"{name:26}", *cells, f"(limit {100 * case.floor:.0f} %)", gain, sep="  ", flush=True)
-    return {"sweep": sweep, "limits": as_json(limits(tuple(counts))), "calls": calls()}
+    return {"sweep": sweep, "limits": limits(tuple(counts)).to_json(), "calls": calls()}
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from bench import results as res
 from bench.__main__ import cell_text, ratio_text, work_text
-from bench.limits import from_json
 from bench.performance.data import Data
 from bench.performance.lines import lines, planned, table, training
 from bench.systems import SYSTEMS
 from bench.workloads import COMPARED, WORKLOADS
+from gradir.driver.limits import Limits
 
 HEAD = """# Performance
 
@@ -79,7 +79,7 @@ def _limits(data: Data) -> list[str]:
     sweep = data.limits.get("sweep", {})
     if not sweep:
         return []
-    found = str(from_json(data.limits["limits"]))
+    found = str(Limits.from_json(data.limits["limits"]))
     out = [
         "## Shares of the machine's limits",
         "",

@@ -321,4 +321,16 @@ GRAPH: dict[str, Code] = {
         cause="the same argument in both lists of `gradir.jit` or `gradir.compile`.",
         next_step="leave it out of one of them: weights are frozen, state that a call replaces is donated.",
     ),
+    "GR134": graph(
+        "an option that makes no sense",
+        meaning="`donate=`, `frozen=` and `static=` list names or positions of arguments; `tune=` is True, False or a number of seconds.",
+        cause="a single name or number where a tuple belongs (`donate=0` for `donate=(0,)`), or a negative time.",
+        next_step="write the list as expected says; leave the option out for the default.",
+    ),
+    "GR135": graph(
+        "a container contains itself",
+        meaning="Arguments and results are nested containers of arrays; one that is reached again from inside of it has no end.",
+        cause="a list that was appended to itself, or objects that refer to each other.",
+        next_step="pass the arrays in a container of their own.",
+    ),
 }

@@ -143,6 +143,12 @@ RUNTIME: dict[str, Code] = {
         cause="code that goes on with the old parameters, cache or state instead of those that the call returned.",
         next_step="use the result of the call; the error names the call and the argument.",
     ),
+    "RT024": runtime(
+        "an array cannot be read through DLPack",
+        meaning="An object says that it exports its memory through DLPack, but the export fails or gives something that numpy cannot read.",
+        cause="an array on a device, a type that numpy lacks (bfloat16), or a `__dlpack__` that raises.",
+        next_step="move the array to the CPU, convert its type there, or pass `numpy.asarray(x)`.",
+    ),
     "RT030": runtime(
         "a library function is missing",
         meaning="The module calls a function by name (`nd.custom_call`) that nobody has registered in this process.",

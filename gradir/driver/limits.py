@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -57,6 +57,22 @@ class Limits:
                 cells = "".join(f"{self.bandwidth[kind, place, t] / 1e9:12.1f}" for t in threads)
                 lines.append(f"  {f'{kind}, {place} ({_size(size)})':24}{cells}")
         return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value that `from_json` reads back: `{"flops": {"f32 1": ...}, "bandwidth": {"copy memory 1": ...}, ...}`."""
+        tables = {name: {" ".join(map(str, key)): rate for key, rate in getattr(self, name).items()} for name in ("flops", "bandwidth")}
+        return {"cpu": self.cpu, "vector_bits": self.vector_bits, "sizes": dict(self.sizes), **tables}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Limits:
+        """The inverse of `to_json`; raises KeyError, TypeError or ValueError for something else."""
+        flops = {(dtype, int(threads)): float(rate) for (dtype, threads), rate in _rows(value["flops"])}
+        bandwidth = {(kind, place, int(threads)): float(rate) for (kind, place, threads), rate in _rows(value["bandwidth"])}
+        return cls(str(value["cpu"]), int(value["vector_bits"]), dict(value["sizes"]), flops, bandwidth)
+
+
+def _rows(table: Any) -> list[tuple[list[str], Any]]:
+    return [(str(key).split(), rate) for key, rate in dict(table).items()]
 
 
 def _size(count: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradir.errors import GradirError
+from gradir.runtime.dlpack import from_dlpack
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.memory import Block
 
@@ -36,7 +37,7 @@ class Buffer:
     def from_array(cls, source: Any) -> Buffer:
         """A copy of an array: anything that `numpy.asarray` or DLPack takes."""
         foreign = hasattr(source, "__dlpack__") and not isinstance(source, np.ndarray)
-        array: Array = np.from_dlpack(source) if foreign else np.asarray(source)
+        array: Array = from_dlpack(source) if foreign else np.asarray(source)
         made = cls(array.shape, dtype_name(array.dtype))
         made._array[...] = array
         return made

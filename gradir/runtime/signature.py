@@ -10,6 +10,7 @@ import numpy as np
 from gradir.errors import GradirError
 from gradir.runtime.buffer import Buffer, pool_array
 from gradir.runtime.caller import caller_location
+from gradir.runtime.dlpack import from_dlpack
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.manifest import FunctionSpec, TensorSpec
 from gradir.runtime.run_time_sizes import CallSizes
@@ -80,7 +81,7 @@ def _as_output(value: Any) -> Any:
         return value
     if isinstance(value, Buffer):
         return value.numpy()
-    return np.from_dlpack(value) if hasattr(value, "__dlpack__") else value
+    return from_dlpack(value) if hasattr(value, "__dlpack__") else value
 
 
 def no_outputs(spec: FunctionSpec, given: Any) -> GradirError:
@@ -147,7 +148,7 @@ def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
         return _number(spec, tensor, value)
     exporter: Any = value
     if hasattr(exporter, "__dlpack__"):
-        return np.from_dlpack(exporter)
+        return from_dlpack(exporter)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return np.asarray(value)
     raise _error(

@@ -8,7 +8,6 @@ import json
 import numpy as np
 import pytest
 
-from bench.limits import as_json, from_json
 from gradir.dialects.target import CpuTargetAttr, host_target
 from gradir.driver.limits import ACCUMULATORS, KINDS, Limits, Meter, limits_ir
 from gradir.runtime.loader import load_object
@@ -94,7 +93,7 @@ def test_non_temporal_stores_are_emitted_and_fenced() -> None:
 
 def test_limits_survive_json() -> None:
     made = Limits("cpu", 256, {"memory": 1}, {("f32", 1): 100.0}, {(kind, "memory", 1): 10.0 for kind in KINDS})
-    assert from_json(json.loads(json.dumps(as_json(made)))) == made
+    assert Limits.from_json(json.loads(json.dumps(made.to_json()))) == made
     assert "100" not in str(made)  # the table is in GF/s
     assert str(made).count("memory") == len(KINDS)
 

@@ -9,7 +9,6 @@ import pytest
 
 from bench import results as res
 from bench.__main__ import cell_text, markdown, ratio_text, selected
-from bench.limits import as_json
 from bench.peer import Peer
 from bench.performance.data import DATA, Data
 from bench.performance.lines import lines
@@ -53,7 +52,7 @@ def data(factor: float = 0.5) -> Data:
     limits = Limits("znver3", 256, {"memory": 1 << 28}, {("f32", 1): 1e11, ("f64", 1): 5e10}, {(k, "memory", 1): 1e10 for k in KINDS})
     share = lambda s: {"seconds": 1.0, "rate": s * 1e11, "limit": 1e11, "share": s, "floor": 0.9}
     sweep = {"gemm_128x128x128": {"1": share(0.95), "2": {**share(0.9), "seconds": 0.5}}, "conv3x3_8x64x56x56": {"1": share(0.8)}}
-    section = {"sweep": sweep, "limits": as_json(limits), "calls": {"plain": 0.4e-6, "out": 0.6e-6}}
+    section = {"sweep": sweep, "limits": limits.to_json(), "calls": {"plain": 0.4e-6, "out": 0.6e-6}}
     loaded = {**run(2), "burners": 2}
     return Data({1: run(1, factor), 2: run(2, factor)}, loaded, section)
 

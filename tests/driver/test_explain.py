@@ -14,7 +14,7 @@ from gradir.driver.explain import describe, explain, save_page
 from gradir.driver.explain.explanation import KernelRow, count_text, duration_text, short_place
 from gradir.driver.explain.measure import Measurement, Run, spans_of
 from gradir.driver.explain.page import roofline
-from gradir.driver.explain.rooflines import LimitsFile, best_of, bound_of, limits_from_json, limits_to_json
+from gradir.driver.explain.rooflines import LimitsFile, best_of, bound_of
 from gradir.driver.explain.trace import trace_of
 from gradir.driver.limits import Limits
 from gradir.errors import GradirError
@@ -199,7 +199,7 @@ def test_limits_are_kept_and_the_best_of_three_measurements_wins(tmp_path: Any, 
     file = LimitsFile.of(host_target(), tmp_path)
     assert [file.limits().flops["f32", 1] / 1e11 for _ in range(2)] == [1, 1]
     assert [file.measured_again().flops["f32", 1] / 1e11 for _ in range(3)] == [3, 3, 3]
-    assert limits_from_json(limits_to_json(LIMITS)) == LIMITS == best_of(LIMITS, LIMITS)
+    assert Limits.from_json(LIMITS.to_json()) == LIMITS == best_of(LIMITS, LIMITS)
     assert file.path is not None
     file.path.write_text("{")
     assert file.limits().flops["f32", 1] == 9e11

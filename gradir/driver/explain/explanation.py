@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gradir.driver.explain.rooflines import limits_to_json
 from gradir.driver.limits import Limits
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class Explanation:
             "plain_seconds": self.plain_seconds,
             "rest": self.rest,
             "kernels": [row.to_dict() for row in self.rows],
-            "limits": None if self.limits is None else limits_to_json(self.limits),
+            "limits": None if self.limits is None else self.limits.to_json(),
             "dropped_events": self.dropped,
         }
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gradir.dialects.target import CpuTargetAttr
 from gradir.driver.cache import default_directory, digest
@@ -82,7 +81,7 @@ class LimitsFile:
             return None, 0
         try:
             value = json.loads(self.path.read_text(encoding="utf-8"))
-            return limits_from_json(value), int(value["rounds"])
+            return Limits.from_json(value), int(value["rounds"])
         except (OSError, ValueError, KeyError, TypeError):
             return None, 0
 
@@ -91,7 +90,7 @@ class LimitsFile:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, json.dumps({**limits_to_json(limits), "rounds": rounds}).encode())
+            write_atomically(self.path, json.dumps({**limits.to_json(), "rounds": rounds}).encode())
         except OSError:  # a directory that cannot be written: measured again next time
             return
 
@@ -102,22 +101,4 @@ def best_of(a: Limits, b: Limits) -> Limits:
     return replace(a, flops=flops, bandwidth={key: max(rate, b.bandwidth.get(key, 0.0)) for key, rate in a.bandwidth.items()})
 
 
-def limits_to_json(limits: Limits) -> dict[str, Any]:
-    """A JSON value that `limits_from_json` reads."""
-    return {
-        "cpu": limits.cpu,
-        "vector_bits": limits.vector_bits,
-        "sizes": limits.sizes,
-        "flops": [[*key, value] for key, value in limits.flops.items()],
-        "bandwidth": [[*key, value] for key, value in limits.bandwidth.items()],
-    }
-
-
-def limits_from_json(value: dict[str, Any]) -> Limits:
-    """The inverse of `limits_to_json`."""
-    flops = {(str(dtype), int(threads)): float(rate) for dtype, threads, rate in value["flops"]}
-    bandwidth = {(str(kind), str(place), int(threads)): float(rate) for kind, place, threads, rate in value["bandwidth"]}
-    return Limits(str(value["cpu"]), int(value["vector_bits"]), dict(value["sizes"]), flops, bandwidth)
-
-
-__all__ = ["Bound", "LimitsFile", "best_of", "bound_of", "limits_from_json", "limits_to_json"]
+__all__ = ["Bound", "LimitsFile", "best_of", "bound_of"]

@@ -15,6 +15,7 @@ from gradir.frontends.python.compiled import Options, tune_program
 from gradir.frontends.python.dynamic import Shapes
 from gradir.frontends.python.functions import argument_names, trace_function
 from gradir.frontends.python.jitted import TUNE_SECONDS, Jitted, placeholder
+from gradir.frontends.python.options import arguments_in, machine_in, seconds_in
 from gradir.frontends.python.program import EVALUATED, compile_program
 from gradir.frontends.python.pytrees import flatten
 from gradir.frontends.python.residuals import residual_choice
@@ -31,14 +32,14 @@ def jit(
     cache: bool | str | os.PathLike[str] = True,
     optimize: int = 2,
     fastmath: str = "none",
-    static: Sequence[int | str] = (),
+    static: Sequence[int | str] | None = (),
     dynamic: Shapes | None = None,
     check_nan: bool = False,
     residuals: str | None = None,
     budget: int | None = None,
-    tune: bool | float = False,
-    donate: Sequence[int | str] = (),
-    frozen: Sequence[int | str] = (),
+    tune: bool | float | None = False,
+    donate: Sequence[int | str] | None = (),
+    frozen: Sequence[int | str] | None = (),
 ) -> Any:
     """Compile `function` at its first call with each structure, shapes and types of arguments.
 
@@ -60,23 +61,10 @@ def jit(
         options: dict[str, Any] = {"cache": cache, "optimize": optimize, "fastmath": fastmath, "static": static, "dynamic": dynamic}
         options |= {"check_nan": check_nan, "residuals": residuals, "budget": budget, "tune": tune, "donate": donate, "frozen": frozen}
         return functools.partial(jit, target=target, threads=threads, **options)
-    lists = frozenset(donate), frozenset(frozen)
-    choices = Options(_machine(target), threads, cache, optimize, fastmath, check_nan, residuals, budget, tune, *lists)
-    return Jitted(function, choices, frozenset(static), dynamic)
-
-
-def _machine(target: str) -> str:
-    """`target`, unless it names an evaluator: these take modules."""
-    if target in EVALUATED:
-        raise user_error(
-            f"a function is compiled for a machine, not for '{target}'",
-            part="operator",
-            code="OP041",
-            expected="host, cpu, cpu:NAME, cuda:NAME",
-            found=target,
-            hint=f"take its module, gradir.compile(gradir.jit(f).lower(*args), target='{target}'), or `with gradir.eager():`",
-        )
-    return target
+    lists = arguments_in("donate", donate), arguments_in("frozen", frozen)
+    searched = seconds_in(tune)
+    choices = Options(machine_in(target), threads, cache, optimize, fastmath, check_nan, residuals, budget, searched, *lists)
+    return Jitted(function, choices, arguments_in("static", static), dynamic)
 
 
 def compile(
@@ -89,9 +77,9 @@ def compile(
     keep_ir: bool = False,
     residuals: str | None = None,
     budget: int | None = None,
-    tune: bool | float = False,
-    donate: Sequence[int | str] = (),
-    frozen: Sequence[int | str] = (),
+    tune: bool | float | None = False,
+    donate: Sequence[int | str] | None = (),
+    frozen: Sequence[int | str] | None = (),
     **kwargs: Any,
 ) -> Any:
     """Compile `function` for arguments like `args` (arrays or `Spec`s) now; the result can be called, inspected and saved.
@@ -101,7 +89,7 @@ def compile(
     `cuda:emulated` (the PTX of a CUDA program, in the emulator). `residuals` and `budget`: what derivatives keep, `tune`: seconds to
     search schedules in, as for `jit` (of a module: for each public function, with random arguments). `donate` and `frozen`: as for `jit`.
     """
-    asked = residual_choice(residuals, budget)
+    asked, tune = residual_choice(residuals, budget), seconds_in(tune)
     if isinstance(function, ModuleOp):
         if args or kwargs or keep_ir:
             given = [*(["arguments"] if args or kwargs else []), *(["keep_ir"] if keep_ir else [])]
@@ -119,8 +107,8 @@ def compile(
             for public in public_functions(function):
                 tune_program(function, public.sym_name.data, None, choices, TUNE_SECONDS if tune is True else tune)
         return compile_program(function, target=target, threads=threads or None, cache=cache, optimize=optimize)
-    lists = {"donate": frozenset(donate), "frozen": frozenset(frozen)}
-    options = Options(_machine(target), threads, cache, optimize, residuals=residuals, budget=budget, tune=tune)
+    lists = {"donate": arguments_in("donate", donate), "frozen": arguments_in("frozen", frozen)}
+    options = Options(machine_in(target), threads, cache, optimize, residuals=residuals, budget=budget, tune=tune)
     options = replace(options, donate=lists["donate"], frozen=lists["frozen"])
     jitted = function if isinstance(function, Jitted) else Jitted(function, options, frozenset())
     if (asked or tune or donate or frozen) and isinstance(function, Jitted):

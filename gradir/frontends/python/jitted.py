@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
@@ -35,6 +35,7 @@ from gradir.frontends.python.trace import MODES, ModuleTrace, current, eager_mod
 from gradir.ir.structure import function_named
 from gradir.runtime.buffer import Buffer
 from gradir.runtime.dispatch import DirectCall, Dispatch
+from gradir.runtime.dlpack import from_dlpack
 from gradir.runtime.process_lock import ProcessLock
 
 TUNE_SECONDS = 30.0
@@ -325,7 +326,7 @@ def _signature(x: Any) -> Any:
     if isinstance(x, bool | int | float | complex):
         return (), promotion.weak_dtype(x)
     if hasattr(x, "__dlpack__") and not isinstance(x, Array):
-        array = np.from_dlpack(x)
+        array = from_dlpack(x)
         return array.shape, array.dtype
     return placeholder(x).type
 
@@ -344,5 +345,5 @@ def placeholder(x: Any) -> Array:
     if isinstance(x, bool | int | float) and not isinstance(x, np.generic):
         return Array(tensor(element_type(promotion.weak_dtype(x)), ()))
     if hasattr(x, "__dlpack__") and not isinstance(x, Array):
-        return placeholder(np.from_dlpack(cast("Any", x)))  # the protocol was just checked
+        return placeholder(from_dlpack(x))
     return as_array(x)

@@ -44,9 +44,49 @@ _NONE = Structure(type(None))
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
-    """The leaves of `tree` from left to right, and its structure."""
+    """The leaves of `tree` from left to right, and its structure; GradirError GR135 for a container that contains itself."""
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves)
+    try:
+        return leaves, _flatten(tree, leaves)
+    except RecursionError:
+        if (around := _circle(tree)) is None:
+            raise
+    raise user_error(
+        "a container contains itself",
+        code="GR135",
+        expected="containers inside of containers, down to arrays",
+        found=f"a {around} that is reached again from inside of it",
+        hint="pass the arrays in a container of their own",
+    )
+
+
+def _circle(tree: Any) -> str | None:
+    """The kind of a container of `tree` that contains itself; None if there is none."""
+    inside: set[int] = set()
+    waiting = [(tree, False)]
+    while waiting:
+        node, done = waiting.pop()
+        if done:
+            inside.remove(id(node))
+            continue
+        if id(node) in inside:
+            return type(node).__name__
+        parts = _parts_of(node)
+        if parts:
+            inside.add(id(node))
+            waiting += [(node, True), *((part, False) for part in parts)]
+    return None
+
+
+def _parts_of(node: Any) -> list[Any]:
+    """What a container holds; nothing for a leaf."""
+    if type(node) is dict:
+        return list(node.values())
+    if isinstance(node, list | tuple):
+        return list(node)
+    if dataclasses.is_dataclass(node) and not isinstance(node, type):
+        return [getattr(node, f.name) for f in dataclasses.fields(node)]
+    return []
 
 
 def _ordered(tree: dict[Any, Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from gradir.frontends.python.mathematics import isnan
 from gradir.frontends.python.operands import as_array, astype, one_axis, with_shape
 from gradir.frontends.python.reduction import any as any_of
 from gradir.frontends.python.shape import expand_dims, reshape, slice_
+from gradir.frontends.python.sizes import whole
 from gradir.frontends.python.trace import apply, apply_several, user_error
 
 
@@ -44,6 +45,7 @@ def sort_together(operands: Sequence[Any], axis: int = -1, num_keys: int = 1, de
             found=" and ".join(str(x.shape) for x in arrays) or "none",
         )
     dim = one_axis(arrays[0], axis)
+    num_keys = whole("num_keys", num_keys)
     if not 1 <= num_keys <= len(arrays):
         raise user_error("num_keys is out of range", code="GR104", op="nd.sort", expected=f"1 to {len(arrays)}", found=str(num_keys))
     return tuple(_sort(arrays, dim, num_keys, descending))
@@ -52,7 +54,7 @@ def sort_together(operands: Sequence[Any], axis: int = -1, num_keys: int = 1, de
 def top_k(x: Any, k: int, axis: int = -1) -> tuple[Array, Array]:
     """The k greatest elements along `axis`, greatest first, and their i32 indices; NaN is the greatest"""
     x, dim = _along(x, axis)
-    size = x.shape[dim]
+    size, k = x.shape[dim], whole("k", k)
     if k < 0 or (isinstance(size, int) and k > size):
         raise user_error("top_k takes more than there is", code="GR104", op="nd.top_k", expected=f"k in 0 to {size}", found=str(k))
     shape = (*x.shape[:dim], k, *x.shape[dim + 1 :])
