@@ -35,8 +35,8 @@ class Spec(ctypes.Structure):
 
 
 class Plan(ctypes.Structure):
-    """What the wrapper knows of a function; its order is `%Plan` of the wrapper's IR. `brief`: it runs with the GIL held. `taken`: the donated input in whose memory
-    each output lies."""
+    """What the wrapper knows of a function; its order is `%Plan` of the wrapper's IR. `brief`: it runs with the GIL held. `taken`: the
+    donated input in whose memory each output lies."""
 
     _fields_ = [
         ("entry", ctypes.c_void_p),

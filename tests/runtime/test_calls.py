@@ -344,7 +344,7 @@ def test_wrapper_structs_have_the_layout_of_its_ir():
     import ctypes
 
     assert ctypes.sizeof(Spec) == 32 and ctypes.sizeof(Plan) == 17 * 8
-    assert [name for name, _ in Plan._fields_][9:] == ["ndarray", "new_array", "handler", "callback", "user", "limits", "brief"]
+    assert [name for name, _ in Plan._fields_][9:] == ["ndarray", "new_array", "handler", "callback", "user", "limits", "brief", "taken"]
 
 
 def test_scalar_words():

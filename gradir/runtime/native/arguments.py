@@ -51,7 +51,8 @@ declare void @Py_IncRef(ptr)
 %Spec = type { ptr, i64, ptr, i64 }
 ; Kind, number of children, type (or example), children, their keys, whether to hold what is found, what makes a result of the parts.
 %Node = type { i64, i64, ptr, ptr, ptr, i64, ptr }
-; Cursors of one call: next slot, spec, range, number and held object; ndarray, symbols; next output to record (or null); next leaf's object.
+; Cursors of one call: next slot, spec, range, number and held object; ndarray, symbols; next output to record (or null);
+; where the next leaf's object goes.
 %State = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
 
 ; Check one array, store its pointer, dynamic sizes and range of bytes. `required`: flags that it must have.

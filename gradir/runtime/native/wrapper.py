@@ -3,9 +3,9 @@
 `@gradir.call(self, args, nargs, kwnames)` is a METH_FASTCALL | METH_KEYWORDS function whose `self` is a tuple of a capsule over a
 `Dispatch` and of whatever keeps that, the plans and the code behind them alive (see `gradir.runtime.dispatch`). A dispatch lists
 entries, the newest first: a tree of nodes for the arguments, one for the result, and the plan of a compiled function. The first entry
-whose nodes match (`arguments`) is called: arena from the pool, outputs from the pool, from donated inputs (writable, apart from all others) or those of the
-keyword `out` (`results`), the GIL released unless the plan says that the code takes less time than that, the result packed. Anything else goes, with the same arguments,
-to the dispatch's Python callable `slow`, which converts, compiles or explains.
+whose nodes match (`arguments`) is called: arena from the pool, outputs from the pool, from donated inputs (writable, apart from all
+others) or those of the keyword `out` (`results`), the GIL released unless the plan says that the code takes less time than that, the
+result packed. Anything else goes, with the same arguments, to the dispatch's Python callable `slow`, which converts, compiles or explains.
 
 The context, the slots and all tables of a call live on the caller's stack, so calls in flight share nothing.
 """
