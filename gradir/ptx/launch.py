@@ -161,21 +161,24 @@ def _bytes_of(function: Function, parameter: Variable, position: int, value: Any
             raise _bad_launch(function, f"a contiguous array for {parameter.name}", f"strides {value.strides}")
         flat: Array = value.reshape(-1).view(np.uint8) if value.size else np.zeros(0, np.uint8)
         written = None if defined else np.zeros(flat.size, np.bool_)
-        return memory.add(parameter.name, flat, written=written).address.to_bytes(8, "little")[:size]
+        return memory.add(parameter.name, flat, written=written, readonly=not flat.flags.writeable).address.to_bytes(8, "little")[:size]
     if isinstance(value, bytes | bytearray):
         if len(value) != size:
             raise _bad_launch(function, f"{size} bytes for {parameter.name}", f"{len(value)} bytes")
         return bytes(value)
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value, np.integer | np.bool_):
         raw = value.tobytes()
-        if len(raw) != size and not isinstance(value, np.integer | np.bool_):
+        if len(raw) != size:
             raise _bad_launch(function, f"a value of {size} bytes for {parameter.name}", f"{value.dtype}")
-        return raw if len(raw) == size else (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    if parameter.type in ("f32", "f64"):
+        return raw
+    if parameter.type in ("f32", "f64") and isinstance(value, int | float):
         return np.dtype(f"f{size}").type(value).tobytes()
-    if not isinstance(value, int):
+    if not isinstance(value, int | np.integer | np.bool_):
         raise _bad_launch(function, f"a whole number or a numpy scalar for {parameter.name} (.{parameter.type})", repr(value))
-    return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    number, bits = int(value), 8 * size
+    if not -(1 << (bits - 1)) <= number < 1 << bits:
+        raise _bad_launch(function, f"a number of {bits} bits for {parameter.name} (.{parameter.type})", str(number))
+    return (number & ((1 << bits) - 1)).to_bytes(size, "little")
 
 
 def _size_of(variable: Variable) -> int:

@@ -289,3 +289,28 @@ def test_what_cannot_be_launched(text: str, options: dict[str, Any], code: str, 
     with pytest.raises(GradirError) as caught:
         launch(text, **given)
     assert caught.value.code == code and caught.value.expected and caught.value.found
+
+
+def test_an_array_that_is_read_only_may_be_read_but_not_written() -> None:
+    x, y = np.ones(8, np.float32), np.zeros(8, np.float32)
+    x.flags.writeable = False
+    launch(SAXPY, grid=1, block=128, args=[x, y, 2.5, 8])
+    np.testing.assert_array_equal(y, np.full(8, 2.5, np.float32))
+    y.flags.writeable = False
+    (report,) = launch(SAXPY, grid=1, block=128, args=[x, y, 2.5, 8], check=False).mistakes
+    assert report.kind == "out of bounds" and "is read-only" in report.message
+    np.testing.assert_array_equal(y, np.full(8, 2.5, np.float32))
+
+
+@pytest.mark.parametrize("number", [2**40, 2**32, -(2**31) - 1, np.int64(2**40)], ids=repr)
+def test_a_number_that_its_parameter_cannot_hold(number: Any) -> None:
+    with pytest.raises(GradirError) as caught:
+        launch(SAXPY, grid=1, block=128, args=[np.ones(8, np.float32), np.zeros(8, np.float32), 2.5, number])
+    assert caught.value.code == "OP064" and caught.value.found == str(int(number)) and "a number of 32 bits" in caught.value.expected
+
+
+@pytest.mark.parametrize("number", [8, np.int64(8), np.uint8(8)], ids=repr)
+def test_numbers_of_other_widths_that_fit(number: Any) -> None:
+    x, y = np.ones(8, np.float32), np.zeros(8, np.float32)
+    launch(SAXPY, grid=1, block=128, args=[x, y, np.float32(2.5), number])
+    np.testing.assert_array_equal(y, np.full(8, 2.5, np.float32))
