@@ -13,6 +13,7 @@ from gradir.ir.text import parse_module, print_module, verify_module
 from gradir.lowering.bufferize import Bufferize
 from gradir.lowering.plan_memory import PlanMemory
 from gradir.reference import run
+from tests.lowering.bufferize_programs import CELL, module
 from tests.upstream_runner import MLIR_OPT, MLIR_TRANSLATE, accepted_by_upstream, run_upstream
 
 
@@ -46,8 +47,8 @@ class Checked:
         want = run(self.source, self.entry, inputs)
         kept = [np.copy(x) for x in inputs]
         shapes = [w.shape for w in want] if shapes is None else shapes
-        for module in (self.module, self.planned_module):
-            _same(run(module, self.entry, inputs, result_shapes=shapes), want)
+        for lowered in (self.module, self.planned_module):
+            _same(run(lowered, self.entry, inputs, result_shapes=shapes), want)
         if upstream and MLIR_OPT and MLIR_TRANSLATE:
             for module, text in ((self.module, self.text), (self.planned_module, self.planned)):
                 accepted_by_upstream(text)
@@ -65,3 +66,17 @@ def _same(got: Sequence[Any], want: Sequence[Any], tolerance: float = 0.0) -> No
 def module_of(text: str) -> ModuleOp:
     """A parsed and verified module."""
     return parse_module(text)
+
+
+HEAD = "".join(f"%c{k} = arith.constant {k} : index\n" for k in range(5))
+
+
+def arrays(seed: int = 0) -> list[object]:
+    """%x, %y, %s, %n, %flag of `module`."""
+    r = np.random.default_rng(seed)
+    cells = [r.standard_normal((3, 3)).astype(np.float32) for _ in range(2)]
+    return [*cells, r.standard_normal((5, 3, 3)).astype(np.float32), np.int64(2), np.bool_(True)]
+
+
+def program(body: str, results: str = CELL) -> Checked:
+    return Checked(module(HEAD + body, results=results)).agrees(arrays())

@@ -299,3 +299,47 @@ class Generator:
 setattr(Generator, "for", Generator.for_)
 setattr(Generator, "if", Generator.if_)
 setattr(Generator, "while", Generator.while_)
+
+
+TEMPLATE = """module {
+  func.func private @histogram(%keys: tensor<6xi32>, %d: tensor<4xf32>) -> tensor<4xf32> attributes {gradir.kernel = #kernel.template<>} {
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c6 = arith.constant 6 : index
+    %f = linalg.fill ins(%zero : f32) outs(%d : tensor<4xf32>) -> tensor<4xf32>
+    %r = scf.for %i = %c0 to %c6 step %c1 iter_args(%t = %f) -> (tensor<4xf32>) {
+      %k = tensor.extract %keys[%i] : tensor<6xi32>
+      %j = arith.index_cast %k : i32 to index
+      %old = tensor.extract %t[%j] : tensor<4xf32>
+      %new = arith.addf %old, %one : f32
+      %n = tensor.insert %new into %t[%j] : tensor<4xf32>
+      scf.yield %n : tensor<4xf32>
+    }
+    return %r : tensor<4xf32>
+  }
+  func.func private @add_to(%keys: tensor<6xi32>, %d: tensor<4xf32>) -> tensor<4xf32> attributes {gradir.kernel = #kernel.template<>} {
+    %one = arith.constant 1.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c6 = arith.constant 6 : index
+    %r = scf.for %i = %c0 to %c6 step %c1 iter_args(%t = %d) -> (tensor<4xf32>) {
+      %k = tensor.extract %keys[%i] : tensor<6xi32>
+      %j = arith.index_cast %k : i32 to index
+      %old = tensor.extract %t[%j] : tensor<4xf32>
+      %new = arith.addf %old, %one : f32
+      %n = tensor.insert %new into %t[%j] : tensor<4xf32>
+      scf.yield %n : tensor<4xf32>
+    }
+    return %r : tensor<4xf32>
+  }
+  func.func @f(%keys: tensor<6xi32>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %e = tensor.empty() : tensor<4xf32>
+    %h = func.call @histogram(%keys, %e) : (tensor<6xi32>, tensor<4xf32>) -> tensor<4xf32>
+    %g = func.call @add_to(%keys, %x) : (tensor<6xi32>, tensor<4xf32>) -> tensor<4xf32>
+    %g2 = func.call @add_to(%keys, %g) : (tensor<6xi32>, tensor<4xf32>) -> tensor<4xf32>
+    return %h, %g2 : tensor<4xf32>, tensor<4xf32>
+  }
+}
+"""
