@@ -50,7 +50,7 @@ class LiveBytes:
 
     def _note_result(self, op: Operation, result: SSAValue) -> None:
         passed = _passed_on(op)
-        if passed is not None:
+        if passed is not None and not (isinstance(op, tensor.InsertSliceOp) and isinstance(passed.owner, tensor.EmptyOp)):
             if passed in self._root:
                 self._root[result] = self._root[passed]
             return

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, ClassVar
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
@@ -175,7 +176,7 @@ class _Graph:
         waits: set[Operation] = set()
         for op in reversed(order):
             first = min((at[later] for later in after[op]), default=None)
-            if first is not None and last[op] > first:
+            if first is not None and (last[op] > first or _is_edge(op)):
                 at[op] = first
                 waits.add(op)
         result: list[Operation] = []
@@ -189,6 +190,13 @@ class _Graph:
                     done.add(ready)
                     result.append(ready)
         return result
+
+
+def _is_edge(op: Operation) -> bool:
+    """Does `op` write a constant around what a frame will hold: the first such takes the memory of all of it?"""
+    if not isinstance(op, tensor.InsertSliceOp) or not isinstance(op.source.owner, func.CallOp):
+        return False
+    return not any(isinstance(v.type, TensorType) and not isinstance(v.owner, tensor.EmptyOp) for v in op.source.owner.operands)
 
 
 def _updates_of_donated(block: Block) -> list[tuple[SSAValue, Operation]]:

@@ -76,10 +76,11 @@ NETWORKS = [
     Geometry((16, 17), (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1), 2, 8, 16),
     Geometry((16, 16), (3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1), (1, 1), 1, 3, 12),
     Geometry((9, 33), (1, 1), (2, 2), ((0, 0), (0, 0)), (1, 1), (1, 1), 2, 5, 17),
+    Geometry((38, 37), (3, 3), (1, 2), ((1, 2), (3, 1)), (1, 1), (1, 1), 1, 11, 9),
 ]
 
 
-@pytest.mark.parametrize("g", NETWORKS, ids=["3x3", "3x3 stride 2", "1x1 stride 2"])
+@pytest.mark.parametrize("g", NETWORKS, ids=["3x3", "3x3 stride 2", "1x1 stride 2", "edges of a large frame"])
 def test_channels_first(g: Geometry) -> None:
     """The layout of most models: transposes around the convolution become maps of its kernel, or of copies around it."""
     x, w, ct = arrays(g, np.float32)
@@ -115,7 +116,8 @@ def test_sizes_of_zero(g: Geometry) -> None:
     check(g, with_gradients(g)(x, w, ct), x, w, ct, EPS["float32"])
 
 
-def test_a_small_network_keeps_its_values() -> None:
+@pytest.mark.parametrize(("batch", "size"), [(2, 9), (3, 29)], ids=["small", "frames of edges"])
+def test_a_small_network_keeps_its_values(batch: int, size: int) -> None:
     """Convolutions, normalisation over all but the channels, a residual sum and a pooled mean, channels first, with gradients."""
 
     def layer(x: Any, w: Any) -> Any:
@@ -132,7 +134,7 @@ def test_a_small_network_keeps_its_values() -> None:
         return (value, *gradients)
 
     rng = np.random.default_rng(3)
-    inputs = [rng.standard_normal(s) for s in ((8, 3, 3, 3), (8, 8, 3, 3), (2, 3, 9, 10))]
+    inputs = [rng.standard_normal(s) for s in ((8, 3, 3, 3), (8, 8, 3, 3), (batch, 3, size, size + 1))]
     exact = gd.compile(gd.jit(f).lower(*inputs), target="reference")["f"](*inputs)
     for a, b in zip(gd.jit(f, cache=False)(*(a.astype(np.float32) for a in inputs)), exact):
         np.testing.assert_allclose(np.asarray(a), b, rtol=2e-4, atol=2e-4)

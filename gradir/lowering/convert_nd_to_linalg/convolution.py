@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from gradir import size_algebra
 from gradir.dialects import nd
@@ -28,6 +28,8 @@ from gradir.lowering.convert_nd_to_linalg.views import View, constant, dim
 
 FOLDS: dict[str, Fold] = {"sum": SUM, "prod": PRODUCT, "max": MAX, "min": MIN, "and": ALL, "or": ANY}
 
+FEW_CHANNELS = 8
+"""Channels below which an image stays in the order in which it came."""
 LONG_ROW = 16
 """Positions of a result from which on vectors run along them rather than along channels, where that saves transposing."""
 
@@ -75,8 +77,25 @@ def _padded_input(lowering: Lowering, op: nd.ConvGeneralOp) -> tuple[View, Shape
         padded = tuple(max(n, 0) if isinstance(n, int) else n for n in padded)
     element = element_of(op.lhs)
     zero = View(number(0, lowered(element)), (), element)
-    view = pad_view(lowering, lowering.view(op.lhs), shape, zero, padded, low, high, interior)
+    view = lowering.view(op.lhs)
+    if padded != shape:
+        view = _laid_for_padding(lowering, view, shape)
+    view = pad_view(lowering, view, shape, zero, padded, low, high, interior)
     return in_memory(lowering, view, padded)
+
+
+def _laid_for_padding(lowering: Lowering, view: View, shape: Shape) -> View:
+    """What is copied into a frame anyway: channels last if there are enough of them, and by a kernel rather than as a plain copy."""
+    if not view.is_tensor or (_is_computed(view) and view.index[-1].dim == len(shape) - 1):
+        return view
+    channels = shape[-1]
+    if isinstance(channels, int) and channels < FEW_CHANNELS:
+        return view
+    return lowering.whole(lowering.nests.copy(view, shape), view.element)
+
+
+def _is_computed(view: View) -> bool:
+    return isinstance(view.base, SSAValue) and not isinstance(view.base, BlockArgument)
 
 
 @lowers(nd.ReduceWindowOp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from xdsl.ir import SSAValue
@@ -18,6 +19,8 @@ from gradir.lowering.convert_nd_to_linalg.slices import slice_view
 from gradir.lowering.convert_nd_to_linalg.views import View, constant, dim, dims
 
 TO_END = -1
+LARGE_FRAME = 1 << 14
+"""Elements of a padded tensor from which on only its edges are filled before the rest is written."""
 
 
 @lowers(nd.TransposeOp)
@@ -110,8 +113,33 @@ def pad_view(
     target: list[Offset] = [0 if d is None else places[d] for d in walked]
     taken = tuple(1 if d is None else sizes[d] for d in walked)
     steps = [1 if d is None else interior[d] + 1 for d in walked]
-    frame = lowering.materialized(value.over(()), frame_shape)
+    frame = _edges(lowering, value.over(()), frame_shape, target, taken, steps)
+    if frame is None:
+        frame = lowering.materialized(value.over(()), frame_shape)
     return View(lowering.nests.insert_slice(cast("SSAValue", part.base), frame, target, taken, steps), part.index, part.element)
+
+
+def _edges(lowering: Lowering, value: View, shape: Shape, target: Sequence[Offset], taken: Shape, steps: Sequence[int]) -> SSAValue | None:
+    """A large frame with `value` around a box only; None where all of it may as well be written, or sizes are known to the run alone.
+
+    Dimension by dimension the two slabs beside the box, without what earlier slabs cover.
+    """
+    if any(not isinstance(n, int) for n in (*shape, *target, *taken)) or set(steps) != {1}:
+        return None
+    shape, origin, taken = (cast("tuple[int, ...]", tuple(numbers)) for numbers in (shape, target, taken))
+    if prod(shape) < LARGE_FRAME or 2 * prod(taken) < prod(shape):
+        return None
+    frame = lowering.nests.empty(value.element, shape)
+    starts, sizes = [0] * len(shape), list(shape)
+    for d, n in enumerate(shape):
+        end = origin[d] + taken[d]
+        for first, count in ((0, origin[d]), (end, n - end)):
+            if count:
+                box = (*sizes[:d], count, *sizes[d + 1 :])
+                at = [*starts[:d], first, *starts[d + 1 :]]
+                frame = lowering.nests.insert_slice(lowering.materialized(value, box), frame, at, box, [1] * len(shape))
+        starts[d], sizes[d] = origin[d], taken[d]
+    return frame
 
 
 def _kept(size: Dim, result: Dim, low: int, high: int, step: int, first: int) -> Dim:

@@ -77,3 +77,21 @@ func.func @barrier(%x: tensor<2x16x16x3xf32>, %w: tensor<1x1x3x8xf32>) -> tensor
   %z1 = nd.transpose %z perm [0, 2, 3, 1] : tensor<2x8x16x16xf32> -> tensor<2x16x16x8xf32>
   return %z1 : tensor<2x16x16x8xf32>
 }
+
+// -----
+
+// A large frame: zeros at its four edges only, then what it holds, which whoever computes it writes there. An argument is written by a kernel
+// (a copy on all threads), channels last if there are eight of them or more.
+// CHECK-LABEL: func.func @large
+// CHECK:         [[E:%.*]] = tensor.empty() : tensor<2x42x42x8xf32>
+// CHECK:         [[TOP:%.*]] = tensor.insert_slice {{.*}} into [[E]][0, 0, 0, 0] [2, 1, 42, 8] [1, 1, 1, 1]
+// CHECK:         [[BOTTOM:%.*]] = tensor.insert_slice {{.*}} into [[TOP]][0, 41, 0, 0] [2, 1, 42, 8] [1, 1, 1, 1]
+// CHECK:         [[LEFT:%.*]] = tensor.insert_slice {{.*}} into [[BOTTOM]][0, 1, 0, 0] [2, 40, 1, 8] [1, 1, 1, 1]
+// CHECK:         [[RIGHT:%.*]] = tensor.insert_slice {{.*}} into [[LEFT]][0, 1, 41, 0] [2, 40, 1, 8] [1, 1, 1, 1]
+// CHECK:         tensor.insert_slice {{.*}} into [[RIGHT]][0, 1, 1, 0] [2, 40, 40, 8] [1, 1, 1, 1]
+func.func @large(%x: tensor<2x8x40x40xf32>, %w: tensor<8x8x3x3xf32>) -> tensor<2x40x40x8xf32> {
+  %x1 = nd.transpose %x perm [0, 2, 3, 1] : tensor<2x8x40x40xf32> -> tensor<2x40x40x8xf32>
+  %w1 = nd.transpose %w perm [2, 3, 1, 0] : tensor<8x8x3x3xf32> -> tensor<3x3x8x8xf32>
+  %y = nd.conv_general %x1, %w1 padding [1, 1, 1, 1] : tensor<2x40x40x8xf32>, tensor<3x3x8x8xf32> -> tensor<2x40x40x8xf32>
+  func.return %y : tensor<2x40x40x8xf32>
+}

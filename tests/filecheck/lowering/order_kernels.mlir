@@ -98,3 +98,41 @@ func.func @wait_for_the_reader(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor
   %r = func.call @two(%n, %z, %3) : (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %r : tensor<64xf32>
 }
+
+// -----
+
+func.func private @zero(%o: tensor<8xf32>) -> tensor<8xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<8xf32>
+}
+func.func private @wide(%x: tensor<64xf32>, %o: tensor<512xf32>) -> tensor<512xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<512xf32>
+}
+func.func private @narrow(%x: tensor<512xf32>, %o: tensor<64xf32>) -> tensor<64xf32> attributes {gradir.kernel = #kernel.elementwise<>} {
+  return %o : tensor<64xf32>
+}
+
+// Zeros at the edges of a frame take the memory of all of it: they wait for what the frame will hold.
+// CHECK-LABEL: func.func @edges_wait
+// CHECK:         func.call @wide
+// CHECK:         func.call @narrow
+// CHECK:         func.call @zero
+// CHECK:         func.call @zero
+// CHECK:         func.call @wide
+func.func @edges_wait(%x: tensor<64xf32>) -> tensor<512xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %z = func.call @zero(%e) : (tensor<8xf32>) -> tensor<8xf32>
+  %f = tensor.empty() : tensor<80xf32>
+  %a = tensor.insert_slice %z into %f[0] [8] [1] : tensor<8xf32> into tensor<80xf32>
+  %g = tensor.empty() : tensor<8xf32>
+  %t = func.call @zero(%g) : (tensor<8xf32>) -> tensor<8xf32>
+  %b = tensor.insert_slice %t into %a[72] [8] [1] : tensor<8xf32> into tensor<80xf32>
+  %o = tensor.empty() : tensor<512xf32>
+  %y = func.call @wide(%x, %o) : (tensor<64xf32>, tensor<512xf32>) -> tensor<512xf32>
+  %p = tensor.empty() : tensor<64xf32>
+  %v = func.call @narrow(%y, %p) : (tensor<512xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %c = tensor.insert_slice %v into %b[8] [64] [1] : tensor<64xf32> into tensor<80xf32>
+  %s = tensor.extract_slice %c[4] [64] [1] : tensor<80xf32> to tensor<64xf32>
+  %q = tensor.empty() : tensor<512xf32>
+  %r = func.call @wide(%s, %q) : (tensor<64xf32>, tensor<512xf32>) -> tensor<512xf32>
+  return %r : tensor<512xf32>
+}
