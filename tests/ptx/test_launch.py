@@ -314,3 +314,19 @@ def test_numbers_of_other_widths_that_fit(number: Any) -> None:
     x, y = np.ones(8, np.float32), np.zeros(8, np.float32)
     launch(SAXPY, grid=1, block=128, args=[x, y, np.float32(2.5), number])
     np.testing.assert_array_equal(y, np.full(8, 2.5, np.float32))
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_barriers_that_ask_all_threads(seed: int | None) -> None:
+    """`bar.red` counts, and knows whether all or any of a block's threads say yes; those that ended are not asked."""
+    text = kernel(
+        """
+  setp.ge.u32 %p4, %r3, 90;
+  @%p4 exit;
+  setp.lt.u32 %p1, %r3, 40; setp.lt.u32 %p2, %r3, 200;
+  bar.red.popc.u32 %r5, 0, %p1; bar.red.and.pred %p5, 0, %p2; barrier.cta.red.aligned.or.pred %p6, 1, !%p2;
+  selp.u32 %r6, 1000, 0, %p5; selp.u32 %r7, 500, 0, %p6; add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r7; st.global.u32 [%rd4], %r5;"""
+    )
+    y = np.zeros(256, np.uint32)
+    launch(text, grid=2, block=128, args=[y.copy(), y], seed=seed)
+    assert y.tolist() == ([1040] * 90 + [0] * 38) * 2

@@ -15,7 +15,7 @@ from tests.ptx.emulated import check_emulated
 from tests.targets.gpu_programs import GpuProgram, programs, sample
 from tests.targets.kernel_programs import PROGRAMS, KernelProgram
 
-LATER = {"product i8", "functions bf16", "product bf16", "product f16"}
+LATER = {"functions bf16"}
 """Types that the SIMT lowering leaves to tensor cores."""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradir.ptx.barriers import Vote
 from gradir.ptx.flow import EXIT
 from gradir.ptx.instructions.forms import Array, has
+from gradir.ptx.instructions.warp import members
 from gradir.ptx.machine import Machine, Step
 from gradir.ptx.state import LANES, Gang
 from gradir.ptx.syntax import Immediate, Instruction, Name, Operand
@@ -86,19 +88,21 @@ def _number(machine: Machine, gang: Gang, operand: Operand) -> int:
 
 
 def compile_barrier(op: Instruction) -> Step | None:
-    """`bar.sync`, `bar.arrive`, `barrier[.cta].sync[.aligned]`, `bar.warp.sync`; none of those that reduce or join clusters."""
+    """`bar.{sync,arrive,red}`, `barrier[.cta].{sync,arrive,red}[.aligned]`, `bar.warp.sync`; none of those of clusters."""
     if has(op, "warp"):
-        return _nothing
-    if has(op, "cluster", "red"):
+        return _warp_barrier(op)
+    if has(op, "cluster"):
         return None
     aligned = op.opcode[0] == "bar" or has(op, "aligned")
-    operands = op.operands
+    votes = has(op, "red")
+    first = 1 if votes else 0
+    numbers = op.operands[first:-1] if votes else op.operands
 
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         count = len(gang.warps)
         gang, mask = machine.concerned(gang, mask)
-        number = _number(machine, gang, operands[0])
-        wanted = _number(machine, gang, operands[1]) if len(operands) > 1 else 0
+        number = _number(machine, gang, numbers[0])
+        wanted = _number(machine, gang, numbers[1]) if len(numbers) > 1 else 0
         if not 0 <= number < 16:
             machine.report("bad barrier", gang, mask, f"there is no barrier {number}")
             number = 0
@@ -107,12 +111,37 @@ def compile_barrier(op: Instruction) -> Step | None:
         missing = machine.alive[gang.warps] & ~mask
         if aligned and missing.any():
             machine.report("divergent sync", gang, mask & missing.any(1, keepdims=True), "some lanes of the warp are elsewhere")
+        threads = (machine.alive[gang.warps] if aligned else mask).sum(1)
+        if wanted and aligned:
+            threads = np.full(len(gang.warps), LANES)
         if has(op, "arrive"):
-            machine.arrive_at(gang, number, wanted)
+            machine.arrive_at(gang, number, threads, wanted)
             if len(gang.warps) < count:
                 machine.pass_on(gang)
+        elif votes:
+            said = np.broadcast_to(machine.read(gang, op.operands[-1], "pred"), mask.shape) & mask
+            machine.wait_at(gang, number, threads, wanted, (said, _counted(machine, op)))
         else:
-            machine.wait_at(gang, number, wanted)
+            machine.wait_at(gang, number, threads, wanted)
+
+    return step
+
+
+def _counted(machine: Machine, op: Instruction) -> Vote:
+    """`bar.red.{and,or}.pred p, ...` and `bar.red.popc.u32 d, ...`: what all threads of the barrier said."""
+
+    def vote(gang: Gang, yes: Array, came: Array) -> None:
+        found = yes.astype(np.uint32) if has(op, "popc") else (yes == came if has(op, "and") else yes > 0)
+        machine.write(gang, gang.mask, op.operands[0], np.broadcast_to(found[:, None], gang.mask.shape))
+
+    return vote
+
+
+def _warp_barrier(op: Instruction) -> Step:
+    """`bar.warp.sync mask`: lanes of a warp run in step, so all that can go wrong is that one of those named is elsewhere."""
+
+    def step(machine: Machine, gang: Gang, mask: Array) -> None:
+        members(machine, gang, mask, op.operands[0])
 
     return step
 
