@@ -16,6 +16,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     _PYTHON + "jit": ("jit", "compile", "bundle"),
     _PYTHON + "compiled": ("Compiled",),
     _PYTHON + "frozen": ("freeze",),
+    _PYTHON + "devices": ("device", "device_put"),
     _PYTHON + "dynamic": ("Spec",),
     _PYTHON + "program": ("parse", "Program"),
     _PYTHON + "costs": ("flops",),

@@ -93,12 +93,6 @@ RUNTIME: dict[str, Code] = {
         cause="an artefact compiled with `target=host` on a newer processor.",
         next_step="compile with `target=host` here, or for a CPU whose features both machines have (`target=cpu:x86-64-v3`).",
     ),
-    "RT015": runtime(
-        "target without a runtime",
-        meaning="The runtime loads CPU code only.",
-        cause="`compile_module` with a CUDA target.",
-        next_step="`gradir-translate --to=ptx` writes the PTX of a module for CUDA; compile for `host` to run it here.",
-    ),
     "RT016": runtime(
         "no such optimisation setting",
         meaning="`optimize` is 2 (everything), 1 (no fusion) or 0 (neither fusion nor simplification).",
@@ -238,5 +232,42 @@ RUNTIME: dict[str, Code] = {
         meaning="An artefact holds code, no arrays. The packed forms of frozen arguments exist in this process only.",
         cause="`save` of a program that was compiled with `frozen=`.",
         next_step="compile it without `frozen=` for the artefact.",
+    ),
+    "RT070": runtime(
+        "no such GPU",
+        meaning="A program for CUDA was called, or a device was asked for, and there is none of that number, no driver, or no cupy.",
+        cause="a machine without an NVIDIA GPU, cupy not installed (`pip install gradir[cuda]`), `cuda:1` on a machine with one GPU.",
+        next_step="`target=\"cuda:emulated\"` runs the same PTX without a GPU; `nvidia-smi` shows what the driver sees.",
+    ),
+    "RT071": runtime(
+        "out of memory on a GPU",
+        meaning="The device's memory, or the limit of its pool, is used up. The message lists what is in use and which source line took it.",
+        cause="results that are still referred to, or a program whose arena is too large.",
+        next_step="drop results, donate arguments, `memory_report()` of the program; `gradir.device().pool.set_limit(None)` lifts a limit.",
+    ),
+    "RT072": runtime(
+        "an address that is nobody's",
+        meaning="The emulated device was asked to copy from, or to run a kernel on, memory that is not, or no longer, allocated.",
+        cause="a bug of ours, or memory used after it was given back.",
+        next_step="report the program.",
+    ),
+    "RT073": runtime(
+        "a kernel failed on a GPU",
+        meaning="A kernel was started and did not end well: an access out of bounds, an instruction that the GPU does not know, or, on the "
+        "emulated device, anything that it reports. On a real GPU this is known at the next wait only.",
+        cause="a bug of the compiler, or of a kernel of a plugin.",
+        next_step="`GRADIR_CUDA_BLOCKING=1` waits after each launch and names it; `target=\"cuda:emulated\"` says what the kernel does wrong.",
+    ),
+    "RT074": runtime(
+        "a GPU refused a launch",
+        meaning="The driver did not take a launch, a copy or a tensor map.",
+        cause="more shared memory or threads than the GPU has: the program was compiled for another architecture.",
+        next_step="compile for the architecture of this GPU.",
+    ),
+    "RT075": runtime(
+        "compiled for another GPU",
+        meaning="The module's kernels are for a newer architecture, or use instructions that only one architecture has (sm_90a).",
+        cause="an artefact from another machine.",
+        next_step="compile it for this GPU, or for an older architecture without a letter (`target=cuda:sm_80`).",
     ),
 }

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from gradir.dialects.donation import aliases_of
-from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, target_of
+from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, CudaTargetAttr, host_target, target_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.brief import is_brief
 from gradir.driver.cache import Cache
@@ -34,7 +35,7 @@ from gradir.ir.checks import drop_checks
 from gradir.ir.structure import public_functions
 from gradir.ir.text import print_module, verify_module
 from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLine, Target
-from gradir.runtime.target import host_target
+from gradir.runtime.target import host_target as this_machine
 from gradir.targets.cpu import compile_object
 from gradir.targets.llvm.module import Translation, translate
 
@@ -59,8 +60,8 @@ def build(
     road(module, options, report, stages=("tensor", "structured"))
     report.kernels = len(kernel_functions(module))
     machine = target_of(module)
-    if not isinstance(machine, CpuTargetAttr):
-        raise _not_a_cpu(str(machine))
+    if isinstance(machine, CudaTargetAttr):
+        return _build_cuda(module, machine, options, specs, trees, report)
     with compiling_objects(machine, helped=report.kernels >= WORTH_A_WORKER and not report.keep_ir) as compiling:
         road(module, options, report, stages=("buffers",))
         brief = _brief(module)
@@ -71,10 +72,45 @@ def build(
             objects, kernels, host = _one_object(module, machine, report)
         else:
             objects, kernels, host = _several_objects(module, machine, store, compiling, report)
+    functions = _completed(module, specs, trees, brief)
+    manifest = Manifest(
+        functions,
+        tuple(kernels),
+        _target(machine),
+        _source_map(host),
+        versions(),
+        options.threads,
+        {"kernels": notes},
+        libraries=tuple(map(library_of, host.libraries)),
+    )
+    return manifest, objects
+
+
+def _build_cuda(
+    module: ModuleOp, machine: CudaTargetAttr, options: BuildOptions, specs: Sequence[FunctionSpec], trees: Trees, report: CompileReport
+) -> tuple[Manifest, list[bytes]]:
+    """The rest of the road for a GPU: host code for this machine, PTX for that one."""
+    road(module, options, report, stages=("buffers",))
+    notes = kernel_notes(module)
+    if options.hooks.planned is not None:
+        options.hooks.planned(module)
+    functions = _completed(module, specs, trees, set())
+    loops(module, report)
+    cuda = import_module("gradir.driver.build_cuda")  # programs for the CPU need none of it
+    objects, device, host = cuda.cuda_objects(module, machine, report, emulated=options.device == "cuda:emulated")
+    details = {"kernels": notes}
+    libraries = tuple(map(library_of, host.libraries))
+    return Manifest(
+        functions, (), _target(host_target()), _source_map(host), versions(), options.threads, details, libraries, device
+    ), objects
+
+
+def _completed(module: ModuleOp, specs: Sequence[FunctionSpec], trees: Trees, brief: set[str]) -> tuple[FunctionSpec, ...]:
+    """The signatures with what the plan says."""
     arenas = {function.sym_name.data: arena_bytes(function) for function in public_functions(module)}
     workspaces = {function.sym_name.data: workspace_text(function) for function in public_functions(module)}
     aliases = {function.sym_name.data: aliases_of(function) for function in public_functions(module)}
-    functions = (
+    return tuple(
         replace(
             _complete(spec, arenas[spec.name], workspaces[spec.name], trees),
             brief=spec.name in brief,
@@ -82,17 +118,10 @@ def build(
         )
         for spec in specs
     )
-    manifest = Manifest(
-        tuple(functions),
-        tuple(kernels),
-        _target(machine),
-        {line.op_id: SourceLine(line.op, "", line.location, line.message) for line in host.assertions},
-        versions(),
-        options.threads,
-        {"kernels": notes},
-        libraries=tuple(map(library_of, host.libraries)),
-    )
-    return manifest, objects
+
+
+def _source_map(host: Translation) -> dict[int, SourceLine]:
+    return {line.op_id: SourceLine(line.op, "", line.location, line.message) for line in host.assertions}
 
 
 def _one_object(module: ModuleOp, machine: CpuTargetAttr, report: CompileReport) -> tuple[list[bytes], list[KernelRef], Translation]:
@@ -221,7 +250,7 @@ def _complete(spec: FunctionSpec, arena: int, workspace: str, trees: Trees) -> F
 
 def _target(machine: CpuTargetAttr) -> Target:
     """Triple, CPU and the features that its code may use."""
-    host = host_target()
+    host = this_machine()
     triple = machine.triple or host.triple
     if machine.cpu == host.cpu:
         return Target(triple, machine.cpu, host.features)
@@ -229,17 +258,6 @@ def _target(machine: CpuTargetAttr) -> Target:
     added = {change[1:] for change in changes if change[0] == "+"}
     removed = {change[1:] for change in changes if change[0] == "-"}
     return Target(triple, machine.cpu, tuple(sorted((set(machine.isa.features) | added) - removed)))
-
-
-def _not_a_cpu(found: str) -> GradirError:
-    return GradirError(
-        "the runtime cannot load code for this target",
-        part="runtime",
-        code="RT015",
-        expected="target host, cpu or cpu:NAME",
-        found=found,
-        hint="`gradir-translate --to=ptx` writes the PTX of a CUDA module",
-    )
 
 
 def _no_functions() -> GradirError:

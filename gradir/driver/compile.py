@@ -13,7 +13,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradir.dialects.target import CpuTargetAttr, parse_target, target_of
+from gradir.dialects.target import CpuTargetAttr, cuda_place, parse_target, target_of
 from gradir.dialects.target.implementations import calls_libraries, library_versions
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.lower import collector_paused, read
@@ -49,40 +49,51 @@ def compile_module(
 ) -> Module:
     """Compile the public functions of `module` (xDSL module or MLIR text, any level) for this machine's runtime; `module` is not changed.
 
-    `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name. `threads`: how many a parallel kernel may use (default:
-    `GRADIR_NUM_THREADS`, else all that this process may run on). `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion
-    nor simplification, for finding out where a result comes from. `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory,
-    or false. `entry`: compile this function alone. Raises `GradirError` of whatever part failed.
+    `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name, `cuda` (the first GPU), `cuda:N`, `cuda:sm_NN`, `cuda:emulated`.
+    `threads`: how many a parallel kernel may use (default: `GRADIR_NUM_THREADS`, else all that this process may run on).
+    `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion nor simplification, for finding out where a result comes from.
+    `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this function alone. Raises `GradirError` of whatever part failed.
     """
     if optimize not in OPTIMIZE:
         raise _no_such_setting(optimize)
     threads = chosen_threads(threads)
+    target, device = placed(target)
     report = report if report is not None else CompileReport()
     kept = open_cache(cache)
     store, records = None if report.keep_ir else kept, _records(kept)
     with report.stage("hash"):
         machine = _machine(target, threads)
         tuned = records.state() if records is not None else ""
-        key = _program_key(module, f"{machine} optimize={optimize} {tuned}", entry, trees or {}) if store is not None else ""
+        key = _program_key(module, f"{machine} {device} optimize={optimize} {tuned}", entry, trees or {}) if store is not None else ""
     if store is not None:
         with report.stage("load"):
             found = store.find_program(key)
             report.program_cache = "hit" if found else "miss"
             if found is not None:
-                loaded = Module(*found)
+                loaded = Module(*found, device)
                 _describe(report, loaded.manifest, loaded.objects)
                 return loaded
     with collector_paused():
         op = read(module if isinstance(module, str) else module.clone(), report)
         manifest, objects = _builder().build(
-            op, BuildOptions(target, threads, optimize, records=records), entry, trees or {}, store, report
+            op, BuildOptions(target, threads, optimize, records=records, device=device), entry, trees or {}, store, report
         )
     _describe(report, manifest, objects)
     if store is not None:
         with report.stage("store"):
             store.store_program(key, manifest, objects)
     with report.stage("load"):
-        return Module(manifest, objects)
+        return Module(manifest, objects, device)
+
+
+def placed(target: str) -> tuple[str, str]:
+    """(target for the passes, device): of a GPU that is not told the architecture of, the device is asked where there is one."""
+    if not target.startswith("cuda"):
+        return target, ""
+    device, arch = cuda_place(target)
+    if not arch and device != "cuda:emulated":
+        arch = import_module("gradir.runtime.cuda.present").architecture(device)  # only programs for a GPU ask
+    return (f"cuda:{arch}" if arch else "cuda"), device
 
 
 def memory_report(module: ModuleOp, *, target: str = "host", threads: int | None = None, optimize: int = 2) -> MemoryReport:
@@ -110,13 +121,14 @@ def compile_watched(
 ) -> Module:
     """`compile_module` with `hooks` on the way: kernels are found in the cache, the program is compiled anew and not kept."""
     report = report if report is not None else CompileReport()
+    target, device = placed(target)
     with collector_paused():
         op = read(module.clone(), report)
         store = open_cache(cache)
-        options = BuildOptions(target, chosen_threads(threads), optimize, hooks, _records(store))
+        options = BuildOptions(target, chosen_threads(threads), optimize, hooks, _records(store), device)
         manifest, objects = _builder().build(op, options, entry, {}, store, report)
     _describe(report, manifest, objects)
-    return Module(manifest, objects)
+    return Module(manifest, objects, device)
 
 
 def _records(store: Cache | None) -> Records | None:

@@ -31,3 +31,5 @@ class BuildOptions:
     optimize: int
     hooks: Hooks = Hooks()
     records: Records | None = None
+    device: str = ""
+    """Where a program for a GPU will run (`cuda:0`, `cuda:emulated`); empty for a CPU."""

@@ -34,6 +34,7 @@ class Context(ctypes.Structure):
         ("threads", ctypes.c_int64),
         ("callback", ctypes.c_void_p),
         ("user", ctypes.c_void_p),
+        ("device", ctypes.c_void_p),
     ]
 
 
@@ -94,6 +95,7 @@ def invoke(
         threads,
         callbacks[0] or None,
         callbacks[1] or None,
+        None,
     )
     try:
         status = _ENTRY(entry)(ctypes.byref(context), slots)

@@ -33,7 +33,7 @@ def take_over(
         others = [other for k, other in enumerate(inputs) if k != argument]
         if place is None and overlaps(array, others):
             twin = next(k for k, other in enumerate(inputs) if k != argument and overlaps(array, [other]))
-            raise _shared(spec, argument, twin)
+            raise shared_memory(spec, argument, twin)
         if place is None:
             place = array if array.flags.writeable else np.array(array)
         else:
@@ -58,7 +58,8 @@ def _static_shape(spec: FunctionSpec, result: int, place: Array) -> tuple[int, .
     return tuple(sizes) if len(sizes) == len(spec.outputs[result].shape) else place.shape
 
 
-def _shared(spec: FunctionSpec, argument: int, twin: int) -> GradirError:
+def shared_memory(spec: FunctionSpec, argument: int, twin: int) -> GradirError:
+    """The error for a donated argument that overlaps another one."""
     name, other = spec.inputs[argument].name, spec.inputs[twin].name
     return GradirError(
         f"the memory of '{name}' is given away and is the memory of '{other}' too",
@@ -71,4 +72,4 @@ def _shared(spec: FunctionSpec, argument: int, twin: int) -> GradirError:
     )
 
 
-__all__ = ["spared", "take_over"]
+__all__ = ["shared_memory", "spared", "take_over"]

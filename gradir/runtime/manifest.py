@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from gradir.errors import GradirError
 from gradir.runtime import abi
+from gradir.runtime.cuda.spec import DeviceSpec, device_from_json
 
 Dim = int | str | None
 
@@ -143,6 +144,8 @@ class Manifest:
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
     libraries: tuple[LibrarySpec, ...] = ()
     """By id: what the code calls back."""
+    device: DeviceSpec | None = None
+    """The part for a GPU, whose host code the first object is."""
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that `from_json` reads back."""
@@ -170,6 +173,7 @@ class Manifest:
                 threads=value["threads"],
                 details=dict(value["details"]),
                 libraries=tuple(_library(row) for row in value.get("libraries", ())),
+                device=device_from_json(value.get("device")),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise malformed("a field is missing or malformed", "the fields of format 1", f"{type(error).__name__}: {error}") from error

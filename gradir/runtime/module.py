@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -191,11 +192,11 @@ class Function(DirectCall):
 class Module:
     """A loaded module: `module["f"]` or `module.f` is a `Function`; `save(path)` writes everything that a later `load` needs."""
 
-    def __init__(self, manifest: Manifest, objects: Sequence[bytes]) -> None:
+    def __init__(self, manifest: Manifest, objects: Sequence[bytes], device: str = "") -> None:
         """Link `objects` (the first defines the functions, the others kernels) and fill the kernel table.
 
-        Raises `GradirError` RT014 when they were compiled for another machine, RT010 when they do not link, RT030 when they call
-        a function by a name that is not registered.
+        `device`: where a module for a GPU runs (`cuda`, `cuda:N`, `cuda:emulated`). Raises `GradirError` RT014 when they were compiled for
+        another machine, RT010 when they do not link, RT030 when they call a function by a name that is not registered, RT070 without a GPU.
         """
         check_target(manifest.target)
         self.manifest = manifest
@@ -203,6 +204,11 @@ class Module:
         self._threads = manifest.threads or available_threads()
         self._library = _link(manifest, objects)
         table = LibraryTable(manifest.libraries)
+        self._functions: dict[str, Any]
+        if manifest.device is not None:
+            cuda = import_module("gradir.runtime.cuda.loading")  # only programs for a GPU need it
+            self._functions = cuda.device_functions(manifest, objects, self._library, table, device or "cuda", self._threads)
+            return
         self._functions = {spec.name: Function(spec, self._library, manifest, self._threads, table) for spec in manifest.functions}
 
     @property
@@ -260,13 +266,13 @@ class Module:
         artefact.write_atomically(Path(path), artefact.pack(self.manifest, self.objects))
 
 
-def load(path: str | os.PathLike[str]) -> Module:
-    """The module that `Module.save` wrote; hashes are checked before anything is linked.
+def load(path: str | os.PathLike[str], device: str = "") -> Module:
+    """The module that `Module.save` wrote; hashes are checked before anything is linked. `device`: where one for a GPU runs (`cuda`).
 
     Raises `GradirError` RT013 (no such file), RT012 (truncated or altered), RT011 (another format), RT014 (another machine).
     """
     manifest, objects = artefact.unpack(artefact.read(path), os.fspath(path))
-    return Module(manifest, objects)
+    return Module(manifest, objects, device)
 
 
 def _link(manifest: Manifest, objects: Sequence[bytes]) -> Library:

@@ -10,6 +10,7 @@ import numpy as np
 from gradir.errors import GradirError
 from gradir.runtime.buffer import Buffer, pool_array
 from gradir.runtime.caller import caller_location
+from gradir.runtime.cuda.array import DeviceArray
 from gradir.runtime.dlpack import from_dlpack
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
 from gradir.runtime.manifest import FunctionSpec, TensorSpec
@@ -25,14 +26,7 @@ def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], 
     RT009 for a size that the program does not allow, RT005 for something that is no array.
     """
     if len(values) != len(spec.inputs):
-        raise _error(
-            spec,
-            "RT001",
-            "wrong number of inputs",
-            f"{len(spec.inputs)} inputs: " + ", ".join(f"{t.name}: {t}" for t in spec.inputs),
-            f"{len(values)} inputs",
-            "pass one array per input",
-        )
+        raise wrong_count(spec, len(values))
     sizes = CallSizes(spec)
     arrays = [
         value if _is_right(tensor, value) else _check_input(spec, tensor, value, sizes)
@@ -42,12 +36,24 @@ def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], 
     return arrays, sizes
 
 
+def wrong_count(spec: FunctionSpec, found: int) -> GradirError:
+    """The error for a call with another number of inputs."""
+    return _error(
+        spec,
+        "RT001",
+        "wrong number of inputs",
+        f"{len(spec.inputs)} inputs: " + ", ".join(f"{t.name}: {t}" for t in spec.inputs),
+        f"{found} inputs",
+        "pass one array per input",
+    )
+
+
 def make_outputs(spec: FunctionSpec, sizes: CallSizes) -> list[Array | None]:
     """New arrays from the pool for the results, None for one that lies in an argument's memory; `GradirError` RT008 when a size cannot be
     known before the call."""
     aliased = {result for _, result in spec.aliases}
     return [
-        None if k in aliased else pool_array(_output_shape(spec, tensor, sizes), numpy_dtype(tensor.dtype))
+        None if k in aliased else pool_array(output_shape(spec, tensor, sizes), numpy_dtype(tensor.dtype))
         for k, tensor in enumerate(spec.outputs)
     ]
 
@@ -113,36 +119,48 @@ def _is_right(tensor: TensorSpec, value: Any) -> bool:
 
 
 def _check_input(spec: FunctionSpec, tensor: TensorSpec, value: Any, sizes: CallSizes) -> Any:
-    array, dtype = _as_array(spec, tensor, value), numpy_dtype(tensor.dtype)
-    if array.dtype != dtype:
+    array = as_array(spec, tensor, value)
+    check_array(spec, tensor, array.shape, array.dtype, sizes)
+    if tensor.kind == "scalar":
+        if tensor.binds:
+            sizes.see(tensor.binds, int(array), f"value of '{tensor.name}'")
+        return array[()]
+    return plain(array, numpy_dtype(tensor.dtype))
+
+
+def check_array(spec: FunctionSpec, tensor: TensorSpec, shape: tuple[int, ...], found: np.dtype[Any], sizes: CallSizes) -> None:
+    """Raise the error of an array whose element type or shape does not fit; note the sizes that it binds."""
+    dtype = numpy_dtype(tensor.dtype)
+    if found != dtype:
         raise _error(
             spec,
             "RT003",
             f"input '{tensor.name}' has another element type",
             str(tensor),
-            _array_text(array),
+            _text(shape, found),
             f"convert it: x.astype({dtype.name!r})",
         )
-    if len(array.shape) != len(tensor.shape):
-        raise _error(spec, "RT002", f"input '{tensor.name}' has another rank", str(tensor), _array_text(array), "reshape it")
-    for k, (want, have) in enumerate(zip(tensor.shape, array.shape, strict=True)):
+    if len(shape) != len(tensor.shape):
+        raise _error(spec, "RT002", f"input '{tensor.name}' has another rank", str(tensor), _text(shape, found), "reshape it")
+    for k, (want, have) in enumerate(zip(tensor.shape, shape, strict=True)):
         if isinstance(want, int) and want != have:
             what = f"input '{tensor.name}' has another size in dim {k}"
-            raise _error(spec, "RT002", what, str(tensor), _array_text(array), "pass the shape compiled for")
+            raise _error(spec, "RT002", what, str(tensor), _text(shape, found), "pass the shape compiled for")
         if isinstance(want, str):
             sizes.see(want, have, f"dim {k} of '{tensor.name}'")
-    if tensor.kind == "scalar":
-        if tensor.binds:
-            sizes.see(tensor.binds, int(array), f"value of '{tensor.name}'")
-        return array[()]
-    plain = np.require(array, requirements=("C", "A"))
-    return plain if plain.dtype is dtype else plain.view(dtype)  # equal types may be different objects; native code knows one of them
 
 
-def _as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
+def plain(array: Array, dtype: np.dtype[Any]) -> Array:
+    """The array, contiguous and aligned, with this very dtype object: equal types may be different objects; native code knows one."""
+    found = np.require(array, requirements=("C", "A"))
+    return found if found.dtype is dtype else found.view(dtype)
+
+
+def as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
+    """What a caller passed for an input, as an array of the host."""
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
-    if isinstance(value, Buffer):
+    if isinstance(value, Buffer | DeviceArray):
         return value.numpy()
     if isinstance(value, bool | int | float | complex) and not tensor.shape:
         return _number(spec, tensor, value)
@@ -175,7 +193,8 @@ def _number(spec: FunctionSpec, tensor: TensorSpec, value: complex) -> Array:
     return array
 
 
-def _output_shape(spec: FunctionSpec, tensor: TensorSpec, sizes: CallSizes) -> tuple[int, ...]:
+def output_shape(spec: FunctionSpec, tensor: TensorSpec, sizes: CallSizes) -> tuple[int, ...]:
+    """The shape of a result in a call with these sizes; `GradirError` RT008 where it is not known."""
     shape: list[int] = []
     for k, dim in enumerate(tensor.shape):
         size = sizes.of(dim)
@@ -205,7 +224,11 @@ def _expected_text(tensor: TensorSpec, sizes: CallSizes) -> str:
 
 
 def _array_text(array: Array) -> str:
-    return "x".join((*map(str, array.shape), dtype_name(array.dtype)))
+    return _text(array.shape, array.dtype)
+
+
+def _text(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    return "x".join((*map(str, shape), dtype_name(dtype)))
 
 
 def _error(spec: FunctionSpec, code: str, message: str, expected: str, found: str, hint: str) -> GradirError:

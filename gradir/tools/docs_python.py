@@ -26,6 +26,7 @@ SECTIONS = {
     "compiled": "Compile",
     "frozen": "Compile",
     "dynamic": "Compile",
+    "devices": "GPUs",
     "program": "Programs from text",
     "costs": "Costs",
     "dims": "Sizes of run time",

@@ -81,10 +81,6 @@ def test_type_without_an_array():
     assert error.found == "tensor<2xi7>"
 
 
-def test_a_gpu_is_no_target_of_the_runtime():
-    assert refused("RT015", scaled(), target="cuda").part == "runtime"
-
-
 def test_unknown_target():
     assert refused("OP041", scaled(), target="abacus").found == "abacus"
 

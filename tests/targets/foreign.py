@@ -83,7 +83,7 @@ RUNNER = f"""
 declare i64 @system_call(i64, i64, i64, i64, i64, i64, i64)
 declare void @memory_state(ptr)
 declare i32 @ENTRY(ptr, ptr)
-@context = internal global [8 x i64] zeroinitializer
+@context = internal global [9 x i64] zeroinitializer
 @error = internal global [6 x i64] zeroinitializer
 @word = internal global i64 0
 

@@ -61,7 +61,7 @@ class Context:
 
         self.callbacks = (_PARALLEL(parallel), _ALLOCATE(allocate), _FREE(free))
         addresses = [ctypes.cast(c, ctypes.c_void_p).value for c in self.callbacks]
-        self.table = (ctypes.c_int64 * 8)(abi.VERSION, *addresses, ctypes.addressof(self.error), 2, 0, 0)
+        self.table = (ctypes.c_int64 * 9)(abi.VERSION, *addresses, ctypes.addressof(self.error), 2, 0, 0, 0)
 
 
 class Compiled:

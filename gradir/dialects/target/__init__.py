@@ -8,8 +8,18 @@ from xdsl.ir import Dialect
 from gradir.dialects.target.cpu import CpuTargetAttr
 from gradir.dialects.target.cuda import CudaTargetAttr
 from gradir.dialects.target.host import host_target
-from gradir.dialects.target.resolve import TARGET_ATTRIBUTE, TargetAttr, parse_target, target_of
+from gradir.dialects.target.resolve import TARGET_ATTRIBUTE, TargetAttr, cuda_place, parse_target, target_of
 
 Target = Dialect("target", [], [CpuTargetAttr, CudaTargetAttr])
 
-__all__ = ["TARGET_ATTRIBUTE", "CpuTargetAttr", "CudaTargetAttr", "Target", "TargetAttr", "host_target", "parse_target", "target_of"]
+__all__ = [
+    "TARGET_ATTRIBUTE",
+    "CpuTargetAttr",
+    "CudaTargetAttr",
+    "Target",
+    "TargetAttr",
+    "cuda_place",
+    "host_target",
+    "parse_target",
+    "target_of",
+]

@@ -3,7 +3,7 @@
 The same numbers as `gradir.runtime.abi` (the compiler does not import the runtime; a test compares them).
 """
 
-VERSION = 1
+VERSION = 2
 
 OFFSET_VERSION = 0  # i64
 OFFSET_PARALLEL_FOR = 8  # ptr: void (ptr ctx, ptr fn, ptr closure, i64 n, i64 grain); fn: void (ptr ctx, ptr closure, i64 lo, i64 hi)
@@ -13,12 +13,31 @@ OFFSET_ERROR = 32  # ptr to the error slot {i64 code, i64 op_id, i64 operands[4]
 OFFSET_THREADS = 40  # i64
 OFFSET_CALLBACK = 48  # ptr: i32 (ptr ctx, i64 id, ptr args)
 OFFSET_USER = 56  # ptr
+OFFSET_DEVICE = 64  # ptr to the device's table, null without one
+
+DEVICE_LAUNCH = 0  # ptr: i32 (ptr function, i32 x 6 grid and block, i32 shared bytes, ptr stream, ptr parameters, ptr null)
+DEVICE_STREAM = 8  # ptr
+DEVICE_FUNCTIONS = 16  # ptr to functions, by launch of the module
+DEVICE_CONSTANTS = 24  # ptr to addresses in the device's memory, by constant
+DEVICE_SCRATCH = 32  # ptr: the device's memory for temporaries of one kernel
+DEVICE_COPY = 40  # ptr: i32 (ptr to, ptr from, i64 bytes, ptr stream)
+DEVICE_READ = 48  # ptr: i32 (ptr ctx, ptr host, ptr from, i64 bytes)
+DEVICE_WRITE = 56  # ptr: i32 (ptr ctx, ptr to, ptr host, i64 bytes)
+DEVICE_TENSOR_MAP = 64  # ptr: i32 (ptr ctx, ptr map, ptr base, ptr words)
+DEVICE_LAUNCHES = 72  # i64
+DEVICE_RECENT = 80  # ptr to i32 x RECENT_LAUNCHES, a ring
+DEVICE_READS = 88  # i64
+RECENT_LAUNCHES = 64
+TENSOR_MAP_BYTES = 128
 
 STATUS_OK = 0
 STATUS_ASSERTION = 1
 STATUS_OUT_OF_MEMORY = 2
 STATUS_CALLBACK = 3
 """A function called through `callback` failed; the error slot holds {3, op id, the status that it returned}."""
+
+STATUS_DEVICE = 4
+"""The device refused a launch, a copy or a read; the error slot holds {4, op id, what the driver returned}."""
 
 ARENA_ALIGNMENT = 64
 

@@ -20,12 +20,13 @@ TargetAttr: TypeAlias = CpuTargetAttr | CudaTargetAttr
 def parse_target(target: str = "host", cpu: str = "", threads: int = 0) -> TargetAttr:
     """`host`; `cpu` with an LLVM processor name (empty: this machine's); `cuda` with an architecture in `cpu` or as `cuda:sm_90`.
 
+    A CUDA target may also say where it runs, which matters to the runtime only: `cuda:1`, `cuda:emulated`, `cuda:emulated:sm_90a`.
     `threads` overrides the number of threads of a CPU. Raises `GradirError` OP041 for a word that names no target.
     """
     kind, _, detail = target.partition(":")
     name = cpu or detail
     if kind == "cuda":
-        return _cuda(name or "sm_80")
+        return _cuda(cpu or cuda_place(target)[1] or DEFAULT_CUDA)
     if kind not in ("host", "cpu"):
         raise _unknown("target", target, ["host", "cpu", "cuda", "cuda:sm_90"])
     host = host_target()
@@ -35,6 +36,17 @@ def parse_target(target: str = "host", cpu: str = "", threads: int = 0) -> Targe
     if threads:
         described = CpuTargetAttr.of(described.cpu, **{f: getattr(described, f) for f in CpuTargetAttr.FIELDS} | {"threads": threads})
     return described
+
+
+DEFAULT_CUDA = "sm_80"
+"""The architecture where nothing names one."""
+
+
+def cuda_place(target: str) -> tuple[str, str]:
+    """(device, architecture) of `cuda`, `cuda:1`, `cuda:sm_90`, `cuda:emulated:sm_90a`; the architecture is empty where it is not named."""
+    words = target.split(":")[1:]
+    device = words.pop(0) if words and (words[0].isdecimal() or words[0] == "emulated") else "0"
+    return f"cuda:{device}", ":".join(words)
 
 
 def _named(name: str, host: CpuTargetAttr) -> CpuTargetAttr:

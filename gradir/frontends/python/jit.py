@@ -102,7 +102,7 @@ def compile(
         if asked:
             function = function.clone()
             function.attributes.update(asked)
-        if tune and target not in EVALUATED:
+        if tune and target != EVALUATED:
             choices = Options(target, threads, cache, optimize)
             for public in public_functions(function):
                 tune_program(function, public.sym_name.data, None, choices, TUNE_SECONDS if tune is True else tune)

@@ -34,6 +34,7 @@ from gradir.frontends.python.residuals import residual_choice
 from gradir.frontends.python.trace import MODES, ModuleTrace, current, eager_mode, tracing, user_error
 from gradir.ir.structure import function_named
 from gradir.runtime.buffer import Buffer
+from gradir.runtime.cuda.foreign import seen_elsewhere
 from gradir.runtime.dispatch import DirectCall, Dispatch
 from gradir.runtime.dlpack import from_dlpack
 from gradir.runtime.process_lock import ProcessLock
@@ -325,6 +326,8 @@ def _signature(x: Any) -> Any:
         return x.shape, x.numpy().dtype
     if isinstance(x, bool | int | float | complex):
         return (), promotion.weak_dtype(x)
+    if (there := seen_elsewhere(x)) is not None:
+        return there
     if hasattr(x, "__dlpack__") and not isinstance(x, Array):
         array = from_dlpack(x)
         return array.shape, array.dtype
@@ -333,6 +336,8 @@ def _signature(x: Any) -> Any:
 
 def placeholder(x: Any) -> Array:
     """An array of the type of `x`, without its value."""
+    if (there := seen_elsewhere(x)) is not None:
+        return Array(tensor(element_type(there[1]), there[0]))
     if isinstance(x, Buffer):
         return placeholder(x.numpy())
     if isinstance(x, Spec):

@@ -55,7 +55,7 @@ def machine_in(target: Any) -> str:
             found=repr(target)[:80],
             hint="leave target= out to compile for this machine",
         )
-    if target in EVALUATED:
+    if target == EVALUATED:
         raise user_error(
             f"a function is compiled for a machine, not for '{target}'",
             part="operator",

@@ -6,11 +6,9 @@ while a Python function is traced they become a call in that program, so `grad`,
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Iterable, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
@@ -20,7 +18,6 @@ from gradir.dialects.types import element_of, numpy_dtype
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.compile import compile_module
 from gradir.driver.evaluate import evaluate_as_it_is, evaluate_level1
-from gradir.driver.lower import lower
 from gradir.driver.residuals import ResidualReport, residual_report
 from gradir.errors import GradirError
 from gradir.frontends.python.arrays import Array
@@ -32,9 +29,8 @@ from gradir.ir.text import parse_module
 if TYPE_CHECKING:
     from gradir.runtime.module import Module
 
-EvaluatedTarget = Literal["reference", "cuda:emulated"]
-EVALUATED: tuple[EvaluatedTarget, ...] = ("reference", "cuda:emulated")
-"""Targets whose programs run in the reference evaluator: level 1 itself, or level 4 for CUDA, thread by thread."""
+EVALUATED = "reference"
+"""The target whose programs run in the reference evaluator."""
 
 
 class Program(ModuleOp):
@@ -209,16 +205,10 @@ def _copied(trace: ModuleTrace, program: Program, name: str) -> str:
 class Evaluated:
     """A module that runs in the reference evaluator: `evaluated["main"](*arrays)`."""
 
-    def __init__(self, module: ModuleOp, target: EvaluatedTarget) -> None:
-        self.target: EvaluatedTarget = target
+    def __init__(self, module: ModuleOp) -> None:
         self._results = {f.sym_name.data: tuple(f.function_type.outputs) for f in public_functions(module)}
         self._names = tuple(self._results)
         self._module = module.clone()
-        self._as_ptx: Any = None
-        if target == "cuda:emulated":
-            self._module = lower(self._module, target="cuda")
-            emulate = import_module("gradir.driver.emulate")  # the emulator: other targets need not pay for it
-            self._as_ptx = functools.partial(emulate.evaluate_as_ptx, launcher=emulate.PtxLauncher(self._module))
 
     def __iter__(self) -> Any:
         return iter(self._names)
@@ -237,7 +227,7 @@ class Evaluated:
     def run(self, name: str, arrays: Sequence[Any]) -> list[Any]:
         """The results of one function."""
         inputs = [np.asarray(array) for array in arrays]
-        values = (self._as_ptx or evaluate_level1)(self._module, name, inputs)
+        values = evaluate_level1(self._module, name, inputs)
         return [_as_typed(kind, value) for kind, value in zip(self._results[name], values, strict=True)]
 
 
@@ -258,7 +248,7 @@ class EvaluatedFunction:
         self._module, self.name = module, name
 
     def __repr__(self) -> str:
-        return f"<gradir function @{self.name} on {self._module.target}>"
+        return f"<gradir function @{self.name} on {EVALUATED}>"
 
     def flat(self, *arrays: Any) -> tuple[Any, ...]:
         """The results as a tuple."""
@@ -275,9 +265,8 @@ def compile_program(module: ModuleOp, *, target: str = "host", **options: Any) -
     `target`: host, cpu, cpu:NAME (machine code), reference (the definition of each op), cuda:emulated (the PTX of a CUDA program, in the
     emulator: races, accesses out of bounds and reads of unwritten memory are errors). Other options as in `compile_module`.
     """
-    for known in EVALUATED:
-        if target == known:
-            return Evaluated(module, known)
+    if target == EVALUATED:
+        return Evaluated(module)
     return compile_module(module, target=target, **options)
 
 

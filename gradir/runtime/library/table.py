@@ -43,6 +43,8 @@ class LibraryTable:
     def __init__(self, specs: Sequence[LibrarySpec]) -> None:
         """Raises GradirError RT030 when a name is not registered."""
         self._keep: list[Any] = []
+        self.counts = [(len(spec.inputs), len(spec.outputs)) for spec in specs]
+        """Inputs and outputs of each function."""
         words: list[int | None] = []
         for spec in specs:
             row = resolve(spec.name)

@@ -15,8 +15,21 @@ _BYTES = [chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for 
 
 def global_text(op: Operation) -> str:
     """One global: bytes in little-endian order, zero where the op leaves it uninitialised. i1 is one byte."""
+    size, data = _content(op)
+    name = symbol(str(getattr(op.properties["sym_name"], "data", "")))
+    kind = "constant" if "constant" in op.properties and data is not None else "global"
+    content = "zeroinitializer" if data is None or not any(data) else 'c"' + "".join([_BYTES[b] for b in data]) + '"'
+    return f"{name} = internal {kind} [{size} x i8] {content}, align 64"
+
+
+def constant_bytes(op: Operation) -> bytes:
+    """The bytes of a global; zeros where the op leaves it uninitialised."""
+    size, data = _content(op)
+    return bytes(size) if data is None else data
+
+
+def _content(op: Operation) -> tuple[int, bytes | None]:
     t: Any = op.properties["type"]
-    value: Any = op.properties.get("initial_value")
     buffer = buffer_type(t)
     count = 1
     for n in buffer.sizes:
@@ -24,11 +37,7 @@ def global_text(op: Operation) -> str:
             raise error_at(op, "a global of dynamic size", part="operator", code="OP040", expected="a static shape", found=str(t))
         count *= n
     size = count * buffer.element.bytes
-    name = symbol(str(getattr(op.properties["sym_name"], "data", "")))
-    data = _bytes(op, value, size, buffer.element.element == "i1")
-    kind = "constant" if "constant" in op.properties and data is not None else "global"
-    content = "zeroinitializer" if data is None or not any(data) else 'c"' + "".join([_BYTES[b] for b in data]) + '"'
-    return f"{name} = internal {kind} [{size} x i8] {content}, align 64"
+    return size, _bytes(op, op.properties.get("initial_value"), size, buffer.element.element == "i1")
 
 
 def _bytes(op: Operation, value: Any, size: int, boolean: bool) -> bytes | None:

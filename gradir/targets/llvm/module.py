@@ -206,6 +206,9 @@ class ModuleEmitter:
         return f"attributes #0 = {{ nounwind{wide} }}"
 
 
+PROFILES = '!0 = !{!"branch_weights", i32 1, i32 1000000}\n!1 = !{!"branch_weights", i32 1000000, i32 1}\n!2 = !{i32 1}'
+"""Metadata that branches refer to: hardly ever, nearly always."""
+
 _SLOTS = BufferType(value_type(i64), (), None, "ptr")
 
 
@@ -261,8 +264,7 @@ def translate(
                 entries.append(f.sym_name.data)
     if external_kernels:
         globals_.insert(0, f"{symbol(KERNEL_TABLE)} = global [{len(external_kernels)} x ptr] zeroinitializer, align 8")
-    profile = '!0 = !{!"branch_weights", i32 1, i32 1000000}\n!1 = !{!"branch_weights", i32 1000000, i32 1}\n!2 = !{i32 1}'
-    text = "\n".join([*globals_, *e.functions, e.attributes(), profile, ""])
+    text = "\n".join([*globals_, *e.functions, e.attributes(), PROFILES, ""])
     return Translation(text, entries, e.assertions, list(e.libraries))
 
 
