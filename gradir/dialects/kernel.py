@@ -51,7 +51,8 @@ class Schedule(ParametrizedAttribute):
     - `block`: sizes of the cache blocks around the tile, of one task where the kernel is parallel;
     - `pack`: positions of the operands that are copied into contiguous panels first;
     - `parallel`: loop dimensions (of the group) whose blocks may run on several threads;
-    - `stream`: positions of the results that are written past the caches (non-temporal stores).
+    - `stream`: positions of the results that are written past the caches (non-temporal stores);
+    - `stages`, `split`: see `ContractionAttr`.
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = ("tile", "block", "parallel")
@@ -124,15 +125,20 @@ class RowsAttr(Schedule):
 
 @irdl_attr_definition
 class ContractionAttr(Schedule):
-    """One contraction, then elementwise ops. tile = [rows, columns], block = [m, n, k], pack: of 0 (row operand), 1 (column operand)."""
+    """One contraction, then elementwise ops. tile = [rows, columns], block = [m, n, k], pack: of 0 (row operand), 1 (column operand).
 
-    FIELDS = _FIELDS
+    On a GPU also stages = [tiles in workgroup memory at once] and split = [blocks that share one sum].
+    """
+
+    FIELDS = (*_FIELDS, "stages", "split")
 
     name = "kernel.contraction"
     tile: DenseArrayBase[I64]
     block: DenseArrayBase[I64]
     pack: DenseArrayBase[I64]
     parallel: DenseArrayBase[I64]
+    stages: DenseArrayBase[I64]
+    split: DenseArrayBase[I64]
 
 
 @irdl_attr_definition

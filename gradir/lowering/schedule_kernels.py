@@ -9,11 +9,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE, Schedule
+from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
 from gradir.dialects.upstream import func
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.groups import group_of_kernel
-from gradir.lowering.schedules import HEURISTICS, machine_of
-from gradir.lowering.schedules.reasons import REASONS
+from gradir.lowering.schedules import GPU_HEURISTICS, HEURISTICS, machine_of
+from gradir.lowering.schedules.reasons import GPU_REASONS, REASONS
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class ScheduleKernels(Pass):
     def apply(self, op: Operation, context: PassContext) -> None:
         assert isinstance(op, ModuleOp)
         machine = machine_of(op)
+        target = op.attributes.get(TARGET_ATTRIBUTE)
         for function in op.body.block.ops:
             schedule = function.attributes.get(KERNEL_ATTRIBUTE)
             if not isinstance(function, func.FuncOp) or not isinstance(schedule, Schedule) or function.is_declaration:
@@ -42,7 +44,12 @@ class ScheduleKernels(Pass):
             if heuristic is None or any(schedule.field(name) for name in schedule.FIELDS):
                 continue
             group = group_of_kernel(function)
-            if group is not None and group.kind == schedule.kind:
+            if group is None or group.kind != schedule.kind:
+                continue
+            if isinstance(target, CudaTargetAttr) and schedule.kind in GPU_HEURISTICS:
+                chosen = function.attributes[KERNEL_ATTRIBUTE] = GPU_HEURISTICS[schedule.kind](group, target)
+                reason = GPU_REASONS[chosen.kind](group, target, chosen)
+            else:
                 chosen = function.attributes[KERNEL_ATTRIBUTE] = heuristic(group, machine)
-                if REASON_ATTRIBUTE not in function.attributes:  # the tuner may have confirmed the choice
-                    function.attributes[REASON_ATTRIBUTE] = StringAttr(REASONS[chosen.kind](group, machine, chosen))
+                reason = REASONS[chosen.kind](group, machine, chosen)
+            function.attributes.setdefault(REASON_ATTRIBUTE, StringAttr(reason))  # the tuner may have confirmed the choice

@@ -1,219 +1,141 @@
-"""Kind `contraction` on a GPU: a tile of the output a block, staged through shared memory, a register tile a thread.
+"""Kind `contraction` on a GPU: a tile of the results a block, its operands in a ring of stages in workgroup memory.
 
-The accumulator is the CPU's `vector<4x4>` with one `vector.outerproduct`; the epilogue runs on its elements. Dimensions of each role are
-one linear index, so that batches, several free dimensions and windows of a convolution need no code of their own.
+The schedule says whether a warp multiplies on tensor cores or a thread by multiply-adds, the tiles, the stages, and whether several blocks
+share a sum. See docs/kernels/cuda-gemm.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from math import prod
+from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, i64
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
+from xdsl.ir import Attribute, SSAValue
 
-from gradir.dialects.types import i64_array
-from gradir.dialects.upstream import arith, gpu, memref, vector
+from gradir.dialects.kernel import ContractionAttr, Schedule
+from gradir.dialects.target import CudaTargetAttr
+from gradir.dialects.target.cuda_facts import architecture
+from gradir.dialects.upstream import gpu, memref, vector
 from gradir.lowering.groups import Group
-from gradir.lowering.lower_kernels.binding import BoundOp
-from gradir.lowering.lower_kernels.bodies import combine
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, number, vector_type
-from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, stride_along, write
-from gradir.lowering.lower_kernels_gpu.launch import Launch, both, branch, compare, divide, loop_between, place, static_size
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
+from gradir.lowering.lower_kernels.tiles import NotCovered
+from gradir.lowering.lower_kernels_gpu import matrix_units, multiply_adds
+from gradir.lowering.lower_kernels_gpu.epilogue import tile_results
+from gradir.lowering.lower_kernels_gpu.launch import Launch, place
+from gradir.lowering.lower_kernels_gpu.product import Product, product_of
+from gradir.lowering.lower_kernels_gpu.staging import Copies, Staged, pipelined, stage, staged_type
+from gradir.lowering.lower_kernels_gpu.tile_order import place_of_block
+from gradir.lowering.schedules.gpu_contraction import PAD, schedule_gpu_contraction
 from gradir.lowering.schedules.machine import element_bytes
 
-REGISTERS = 4
-"""Rows and columns of a thread's tile."""
-STEP = 16
-"""Depth of a staged tile."""
-_PAD = 4
-_ALIGNED: dict[str, Attribute] = {"alignment": IntegerAttr(16, i64)}
-_ADD = vector.CombiningKindAttr(vector.CombiningKindFlag.ADD)
-_CASTS = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp)
+_WARP_ROWS = 16
+"""A tile of so many rows or more is a warp's, on tensor cores."""
+ALIGN = 128
 
 
 @dataclass(frozen=True)
-class _Sizes:
-    m: int
-    n: int
-    k: int
+class Tiles:
+    """What a schedule says: a block's tile, a warp's or thread's, stages, parts of a sum."""
+
     rows: int
     columns: int
+    depth: int
+    inner: tuple[int, int]
+    stages: int
+    parts: int
+
+    @staticmethod
+    def of(schedule: Schedule) -> Tiles:
+        """Raises `NotCovered` for a schedule that says nothing."""
+        block, tile = schedule.field("block"), schedule.field("tile")
+        if len(block) != 3 or len(tile) != 2:
+            raise NotCovered("a contraction without a schedule for a GPU")
+        return Tiles(*block, (tile[0], tile[1]), (*schedule.field("stages"), 2)[0], (*schedule.field("split"), 1)[0])
+
+    @property
+    def mma(self) -> bool:
+        return self.inner[0] >= _WARP_ROWS
 
     @property
     def threads(self) -> int:
-        return self.rows * self.columns // (REGISTERS * REGISTERS)
+        return self.rows * self.columns // prod(self.inner) * (32 if self.mma else 1)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One input: its free dimensions (m or n), how far they go, the tile's size along them, and the casts of the body."""
-
-    operand: Operand
-    dims: tuple[int, ...]
-    extent: int
-    tile: int
-    casts: tuple[Operation, ...]
+def gpu_schedule(schedule: Schedule, group: Group, target: CudaTargetAttr) -> Schedule:
+    """The kernel's schedule; the heuristic's where it has none for a GPU."""
+    return schedule if isinstance(schedule, ContractionAttr) and schedule.field("stages") else schedule_gpu_contraction(group, target)
 
 
-def lower_contraction(launch: Launch, group: Group, stores: Sequence[BoundOp]) -> None:
-    """The whole launch. Raises `NotCovered` for sizes that are not static and for bodies that are no plain product."""
-    roles = group.contraction
-    assert roles is not None
-    space = launch.space
-    extents = space.extents
-    batch, m, n, k = (tuple(space.place[d] for d in dims) for dims in (roles.batch, roles.m, roles.n, roles.k))
-    counts = [static_size(dims, extents) for dims in (batch, m, n, k)]
-    if any(c is None or c == 0 for c in counts):
-        raise NotCovered("a contraction whose sizes are not known")
-    batches, rows, columns, depth = (cast("int", c) for c in counts)
-    core = space.ops[roles.index]
-    large = rows >= 128 and columns >= 64 and element_bytes(core.element) <= 4  # an f64 tile of 64x64 exceeds 48 KB with its stages
-    sizes = _Sizes(rows, columns, depth, 64 if large else 32, 64 if large else 32)
-    left, right = (Operand(i.memory, i.map) for i in core.used if i is not None)
-    casts = _casts(core)
-    sides = (_Side(left, m, rows, sizes.rows, casts[0]), _Side(right, n, columns, sizes.columns, casts[1]))
-    element = core.element
-    tiles_m, tiles_n = -(-rows // sizes.rows), -(-columns // sizes.columns)
-    launch.threads, launch.blocks = (sizes.threads, 1), batches * tiles_m * tiles_n
+def workspace_type(product: Product, tiles: Tiles) -> MemRefType[Any]:
+    """Where the parts of sums are between two launches."""
+    return MemRefType(product.sums, [tiles.parts, product.batches, product.rows.extent, product.columns.extent])
+
+
+def lower_product(launch: Launch, group: Group, tiles: Tiles, target: CudaTargetAttr, workspace: SSAValue | None) -> None:
+    """The launch that multiplies; with `workspace` it leaves parts of sums there. Raises `NotCovered` (see `product_of`)."""
+    product = product_of(launch, group)
+    down, across = -(-product.rows.extent // tiles.rows), -(-product.columns.extent // tiles.columns)
+    launch.threads, launch.blocks = (tiles.threads, 1), tiles.parts * product.batches * down * across
     b = launch.b
     thread = launch.thread()
-    rest, tile_n = divide(b, launch.block(), tiles_n)
-    number_of_batch, tile_m = divide(b, rest, tiles_m)
-    origin = place(b, space.origin, batch, extents, number_of_batch)
-    first_m, first_n = b.mul(tile_m, sizes.rows), b.mul(tile_n, sizes.columns)
-    own_m, own_n = (b.mul(i, REGISTERS) for i in divide(b, thread, sizes.columns // REGISTERS))
-    memories = [launch.workgroup(element, STEP, side.tile + _PAD) for side in sides]
-    zero = b.constant(DenseIntOrFPElementsAttr.from_list(vector_type(element, REGISTERS, REGISTERS), [0]))
-
-    def stage(c: LoopBuilder, step: SSAValue, accs: list[SSAValue]) -> list[SSAValue]:
-        for side, memory, first in zip(sides, memories, (first_m, first_n)):
-            _stage(launch, c, side, memory, origin, k, depth, first, step, thread, sizes.threads, element)
-        c.op(gpu.BarrierOp)
-
-        def multiply(d: LoopBuilder, p: SSAValue, inner: list[SSAValue]) -> list[SSAValue]:
-            row_type = vector_type(element, REGISTERS)
-            column, row = (
-                d(vector.LoadOp, [memory, *d.values([p, own])], [row_type], attributes=_ALIGNED)
-                for memory, own in zip(memories, (own_m, own_n))
-            )
-            return [d(vector.OuterProductOp, [column, row, inner[0]], [zero.type], {"kind": _ADD})]
-
-        (acc,) = loop_between(c, 0, STEP, 1, accs, multiply)
-        c.op(gpu.BarrierOp)
-        return [acc]
-
-    (acc,) = b.loop(0, depth, STEP, [zero], stage)
-    # the tile goes through shared memory once more: neighbouring threads then write neighbouring elements, and the epilogue is one loop
-    tile = launch.workgroup(element, sizes.rows, sizes.columns + _PAD)
-    for r in range(REGISTERS):
-        row = b(vector.ExtractOp, [acc], [vector_type(element, REGISTERS)], {"static_position": i64_array((r,))})
-        b.op(vector.StoreOp, [row, tile, *b.values([b.add(own_m, r), own_n])], attributes=_ALIGNED)
+    where = place_of_block(b, launch.block(), product.batches, down, across)
+    origin = place(b, launch.space.origin, product.batch, product.extents, where.batch)
+    start = (b.mul(where.row, tiles.rows), b.mul(where.column, tiles.columns))
+    staged, sums_memory = _memories(product, tiles, target)
+    copies = [Copies(s, b, origin, first, thread, tiles.threads) for s, first in zip(staged, start)]
+    first, last = _steps(b, product, tiles, where.part)
+    if tiles.mma:
+        warps = matrix_units.Warps.of(b, thread, tiles.rows, *tiles.inner)
+        left = matrix_units.Fragments(b, staged[0], warps, warps.row, warps.rows, left=True)
+        right = matrix_units.Fragments(b, staged[1], warps, warps.column, warps.columns, left=False)
+        inits = matrix_units.zeros(b, warps, product.sums)
+        sums = pipelined(b, copies, first, last, tiles.stages, inits, lambda c, s, a: matrix_units.multiply(c, s, left, right, a))
+        matrix_units.visit(b, warps, sums, lambda v, r, k: _store(b, v, sums_memory, r, k))
+    else:
+        threads = multiply_adds.Threads.of(b, thread, (tiles.rows, tiles.columns), tiles.inner)
+        inits = multiply_adds.zeros(b, threads, product.sums)
+        sums = pipelined(b, copies, first, last, tiles.stages, inits, lambda c, s, a: multiply_adds.multiply(c, s, *staged, threads, a))
+        multiply_adds.visit(b, threads, sums, lambda v, r, k: _store(b, v, sums_memory, r, k))
     b.op(gpu.BarrierOp)
-
-    def element_of_tile(c: LoopBuilder, q: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-        place_in_tile = divide(c, q, sizes.columns)
-        at = (c.add(first_m, place_in_tile[0]), c.add(first_n, place_in_tile[1]))
-        checks = [_inside(c, at[0], rows, sizes.rows), _inside(c, at[1], columns, sizes.columns)]
-
-        def finish(d: LoopBuilder) -> None:
-            value = d(memref.LoadOp, [tile, *d.values(place_in_tile)], [element])
-            _finish(launch, core, stores, origin, (m, n), at, value, d)
-
-        branch(c, both(c, checks), finish)
-        return []
-
-    loop_between(b, thread, sizes.rows * sizes.columns, sizes.threads, [], element_of_tile)
+    parts = None if workspace is None else (launch.kernel.value(workspace), where.part, where.batch)
+    tile_results(product, b, sums_memory, (tiles.rows, tiles.columns), start, thread, tiles.threads, origin, parts)
 
 
-def _inside(b: LoopBuilder, index: Index, extent: int, tile: int) -> SSAValue | bool:
-    return True if extent % tile == 0 else compare(b, "slt", index, extent)
+def _steps(b: LoopBuilder, product: Product, tiles: Tiles, part: Index) -> tuple[Index, Index]:
+    """The staged tiles of this block along the depth."""
+    steps = -(-product.depth // tiles.depth)
+    if tiles.parts == 1:
+        return 0, steps
+    each = -(-steps // tiles.parts)
+    first = b.mul(part, each)
+    return first, b.minimum(b.add(first, each), steps)
 
 
-def _finish(
-    launch: Launch,
-    core: BoundOp,
-    stores: Sequence[BoundOp],
-    origin: Tile,
-    dims: tuple[tuple[int, ...], tuple[int, ...]],
-    at: tuple[Index, Index],
-    value: SSAValue,
-    b: LoopBuilder,
-) -> None:
-    """The epilogue at one element."""
-    tile = origin
-    for role, index in zip(dims, at):
-        tile = place(b, tile, role, launch.space.extents, index)
-    joined = core.combination
-    if core.init is not None and joined is not None and not _is_zero(core.init):
-        value = combine(b, joined.combiner, core.init, value)
-    known = {core.key: value}
-    values = [launch.pull(b, op.key, tile, known, frozenset()) for op in stores]
-    for op, result in zip(stores, values):
-        write(b, result, launch.operand(op), tile)
+def _memories(product: Product, tiles: Tiles, target: CudaTargetAttr) -> tuple[tuple[Staged, Staged], SSAValue]:
+    """The rings of both operands, one behind the other, and the tile of sums in their place afterwards."""
+    launch, b = product.launch, product.launch.b
+    asynchronous = architecture(target.arch).asynchronous
+    sides = ((product.rows, tiles.rows), (product.columns, tiles.columns))
+    types: list[MemRefType[Any]] = []
+    for side, free in sides:
+        element = side.operand.element if tiles.mma else product.sums
+        types.append(staged_type(product, side, element, free, tiles.depth, tiles.stages, mma=tiles.mma))
+    results = gpu.shared(product.sums, tiles.rows, tiles.columns + PAD)
+    second = -(-_bytes(types[0]) // ALIGN) * ALIGN
+    memory = launch.workgroup_bytes(max(second + _bytes(types[1]), _bytes(results)))
+    views = [b(memref.ViewOp, [memory, b.value(at)], [t]) for at, t in zip((0, second, 0), (*types, results))]
+    found = [
+        stage(product, side, view, free, tiles.depth, mma=tiles.mma, asynchronous=asynchronous) for (side, free), view in zip(sides, views)
+    ]
+    return (found[0], found[1]), views[2]
 
 
-def _is_zero(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, arith.ConstantOp) and owner.value == number(0, value.type)
+def _bytes(t: MemRefType[Any]) -> int:
+    return prod(t.get_shape()) * element_bytes(t.element_type)
 
 
-def _stage(
-    launch: Launch,
-    b: LoopBuilder,
-    side: _Side,
-    memory: SSAValue,
-    origin: Tile,
-    k: tuple[int, ...],
-    depth: int,
-    first: Index,
-    step: Index,
-    thread: Index,
-    threads: int,
-    element: Attribute,
-) -> None:
-    """Copy a tile of one input to shared memory, depth outermost; neighbouring threads follow the input's own layout."""
-    extents = launch.space.extents
-    along_k = bool(k) and stride_along(side.operand, k[-1]) == 1
-
-    def copy(c: LoopBuilder, q: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-        free, deep = divide(c, q, STEP) if along_k else reversed(divide(c, q, side.tile))
-        at_free, at_deep = c.add(first, free), c.add(step, deep)
-        inside = both(c, [_inside(c, at_free, side.extent, side.tile), _inside(c, at_deep, depth, STEP)])
-        if inside is not True:
-            assert not isinstance(inside, bool)
-            at_free, at_deep = (c(arith.SelectOp, [inside, *c.values([i, 0])], [c.value(0).type]) for i in (at_free, at_deep))
-        tile = place(c, place(c, origin, side.dims, extents, at_free), k, extents, at_deep)
-        value = read(c, side.operand, tile)
-        for op in side.casts:
-            value = c(type(op), [value], [op.results[0].type])
-        if inside is not True:
-            value = c(arith.SelectOp, [inside, value, c.constant(number(0, element))], [element])
-        c.op(memref.StoreOp, [value, memory, *c.values([deep, free])])
-        return []
-
-    loop_between(b, thread, STEP * side.tile, threads, [], copy)
-
-
-def _casts(core: BoundOp) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
-    """The casts of the two factors, from the input on. Raises `NotCovered` for any other body."""
-    joined = core.combination
-    product = joined.term.owner if joined is not None else None
-    if not isinstance(product, arith.MulfOp | arith.MuliOp) or core.init is None:
-        raise NotCovered("a contraction whose term is no product")
-    block = core.op.regions[0].blocks[0]
-    found: dict[int, tuple[Operation, ...]] = {}
-    for factor in product.operands:
-        chain: list[Operation] = []
-        value = factor
-        while isinstance(value.owner, _CASTS):
-            chain.append(value.owner)
-            value = value.owner.operands[0]
-        if value.owner is not block:
-            raise NotCovered("a factor that is no input")
-        found[cast("BlockArgument", value).index] = tuple(reversed(chain))
-    if len(found) != 2 or sum(i is not None for i in core.used) != 2:
-        raise NotCovered("a square, not a product of two inputs")
-    first, second = sorted(found)
-    return found[first], found[second]
+def _store(b: LoopBuilder, value: SSAValue, memory: SSAValue, row: Index, column: Index) -> None:
+    t = cast("Any", value.type)
+    aligned: dict[str, Attribute] = {"alignment": IntegerAttr(min(16, t.get_shape()[0] * element_bytes(t.element_type)), i64)}
+    b.op(vector.StoreOp, [value, memory, *b.values([row, column])], attributes=aligned)

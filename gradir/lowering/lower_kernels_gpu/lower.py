@@ -15,11 +15,14 @@ from gradir.dialects.upstream import arith, func, gpu, linalg, memref
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import starts_a_reduction
+from gradir.lowering.lower_kernels.builder import i32_array
 from gradir.lowering.lower_kernels.tiles import NotCovered
 from gradir.lowering.lower_kernels_gpu.columns import reduce_columns
-from gradir.lowering.lower_kernels_gpu.contraction import lower_contraction
+from gradir.lowering.lower_kernels_gpu.contraction import Tiles, gpu_schedule, lower_product, workspace_type
+from gradir.lowering.lower_kernels_gpu.epilogue import add_parts
 from gradir.lowering.lower_kernels_gpu.launch import Launch
 from gradir.lowering.lower_kernels_gpu.maps import THREADS, map_op, map_points
+from gradir.lowering.lower_kernels_gpu.product import product_of
 from gradir.lowering.lower_kernels_gpu.rows import plan_rows, sweep_rows
 from gradir.lowering.lower_kernels_gpu.templates import Sequential
 
@@ -100,9 +103,21 @@ def _elementwise(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _
 
 
 def _contraction(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
+    schedule = source.attributes[KERNEL_ATTRIBUTE]
+    assert isinstance(schedule, Schedule)
+    tiles = Tiles.of(gpu_schedule(schedule, group, target))
     launch = Launch.of_group(source, group, [], (THREADS, 1))
-    lower_contraction(launch, group, [op for op in launch.space.ops if op.stored])
-    return _Plan(source, [], [launch])
+    if tiles.parts == 1:
+        lower_product(launch, group, tiles, target, None)
+        return _Plan(source, [], [launch])
+    workspace = memref.AllocOp.create(
+        result_types=[workspace_type(product_of(launch, group), tiles)], properties={"operandSegmentSizes": i32_array(0, 0)}
+    ).results[0]
+    launches = [Launch.of_group(source, group, [workspace], (THREADS, 1)) for _ in range(2)]
+    lower_product(launches[0], group, tiles, target, workspace)
+    last = product_of(launches[1], group)
+    add_parts(last, launches[1].kernel.value(workspace), tiles.parts)
+    return _Plan(source, [workspace], [*launches])
 
 
 def _rows(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gradir.dialects.kernel import Schedule
+from gradir.dialects.target import CudaTargetAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.chain import schedule_chain
 from gradir.lowering.schedules.contraction import schedule_contraction
 from gradir.lowering.schedules.elementwise import schedule_elementwise
+from gradir.lowering.schedules.gpu_contraction import schedule_gpu_contraction
 from gradir.lowering.schedules.loops import schedule_loops
 from gradir.lowering.schedules.machine import Machine, machine_of
 from gradir.lowering.schedules.rows import schedule_rows
@@ -21,4 +23,9 @@ HEURISTICS: Mapping[str, Callable[[Group, Machine], Schedule]] = {
     "chain": schedule_chain,
 }
 
-__all__ = ["HEURISTICS", "Machine", "machine_of"]
+GPU_HEURISTICS: Mapping[str, Callable[[Group, CudaTargetAttr], Schedule]] = {
+    "contraction": schedule_gpu_contraction,
+}
+"""Kinds that have schedules of their own on a GPU."""
+
+__all__ = ["GPU_HEURISTICS", "HEURISTICS", "Machine", "machine_of"]

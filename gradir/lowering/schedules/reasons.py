@@ -7,10 +7,13 @@ One function per kind; a strategy that has more to say adds it where the decisio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from gradir.dialects.kernel import Schedule
+from gradir.dialects.target import CudaTargetAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.chain import traffic_of
+from gradir.lowering.schedules.gpu_contraction import reason_gpu_contraction
 from gradir.lowering.schedules.machine import Machine, bytes_of
 
 Reason = Callable[[Group, Machine, Schedule], str]
@@ -80,3 +83,6 @@ REASONS: Mapping[str, Reason] = {
     "chain": reason_chain,
 }
 """Kind -> why; asked by `schedule-kernels` for every schedule that a heuristic wrote."""
+
+GPU_REASONS: Mapping[str, Callable[[Group, CudaTargetAttr, Any], str]] = {"contraction": reason_gpu_contraction}
+"""The same for schedules of `GPU_HEURISTICS`."""
