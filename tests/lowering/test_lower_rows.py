@@ -93,6 +93,19 @@ def column_softmax(name: str, rows: int, columns: int) -> str:
     return k.done()
 
 
+def centered_columns(name: str, rows: int, columns: int, schedule: str = "rows<>") -> str:
+    """x less the sum of each of its columns: two sweeps, no function that is a polynomial."""
+    k = KernelText(name, schedule)
+    k.arg("x", (rows, columns))
+    k.arg("out", (rows, columns))
+    k.constant("zero", "0.0")
+    k.temp("s", (columns,))
+    k.fill("zero", "s")
+    k.generic("i, j", [("x", "i, j")], ("s", "j"), sum_body(), "i")
+    k.generic("i, j", [("x", "i, j"), ("s", "j")], ("out", "i, j"), "%r = arith.subf %a0, %a1 : f32")
+    return k.done()
+
+
 def reduction(
     name: str, shape: tuple[int, ...], dims: str, kept: str, reduced: str, combiner: str, start: str, element: str = "f32"
 ) -> str:
@@ -111,6 +124,18 @@ def test_lanes_may_be_rows() -> None:
     cases = {name: [softmax_case(*map(int, name.split("_")[1:]))] for name in kernels}
     module = check(kernels, cases, tolerance=3e-5)
     assert ops(module, vector.LoadOp) > 0
+
+
+def test_strips_of_rows_side_by_side() -> None:
+    """Four registers of rows, then what is left in powers of two; on threads, blocks of whole lines."""
+    sizes = ((3, 32), (17, 75), (5, 33), (40, 20), (4, 64), (2, 128), (9, 5))
+    kernels = {f"c_{m}_{n}": centered_columns(f"c_{m}_{n}", m, n) for m, n in sizes}
+    kernels |= {f"p_{m}_{n}": centered_columns(f"p_{m}_{n}", m, n, "rows<parallel = [1]>") for m, n in sizes}
+    cases = {name: [softmax_case(*map(int, name.split("_")[1:]))] for name in kernels}
+    module = check(kernels, cases, tolerance=3e-5)
+    loads = {op.results[0].type.get_shape()[0] for op in module.walk() if isinstance(op, vector.LoadOp)}
+    assert {32, 16, 8} <= loads
+    assert ops(module, scf.ParallelOp) >= 3
 
 
 def test_reductions_over_any_set_of_dimensions() -> None:

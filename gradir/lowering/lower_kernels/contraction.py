@@ -127,7 +127,7 @@ class _Generator:
 
     def __init__(self, kernel: Kernel, plan: Plan, machine: Machine, partial: Operand | None) -> None:
         self.plan, self.space, self.core = plan, plan.space, plan.core
-        self.micro = MicroKernel(kernel, plan, partial)
+        self.micro = MicroKernel(kernel, plan, partial, machine)
         self.element = plan.core.element
         self.lanes = machine.lanes_of(element_bytes(self.element))
         known = [e if isinstance(e, int) else UNKNOWN for e in plan.space.extents]

@@ -6,22 +6,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType, VectorType, i1
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, VectorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from gradir.dialects.upstream import arith, math, vector
+from gradir.dialects.upstream import arith, math, memref, vector
 from gradir.lowering.lower_kernels.binding import Kernel, compute
 from gradir.lowering.lower_kernels.bodies import KINDS, is_polynomial
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
 from gradir.lowering.lower_kernels.contraction_plan import Plan
 from gradir.lowering.lower_kernels.panels import Convert
 from gradir.lowering.lower_kernels.row_blocks import RowBlock
-from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, uses, write
-from gradir.lowering.schedules.machine import element_bytes
+from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, stride_along, uses, write
+from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes
+from gradir.lowering.schedules.streaming import bytes_in_all
 
+FETCH_STEPS = 128
+"""Steps of k from which on there is time to fetch the operands of the epilogue."""
+_FETCH: tuple[dict[str, Attribute], dict[str, Attribute]] = tuple(  # pyright: ignore[reportAssignmentType]  two of them
+    {"isWrite": BoolAttr.from_bool(written), "localityHint": IntegerAttr(3, i32), "isDataCache": BoolAttr.from_bool(True)}
+    for written in (False, True)
+)
+"""Properties of a prefetch, to read and to write."""
 UNROLLED = 4
 """An innermost k loop of at most this many steps is written out."""
 
@@ -49,7 +58,7 @@ class Panel:
 class MicroKernel:
     """Emits one tile of one plan at a time. `partial`: where sums wait between blocks of k; None when a tile is finished at once."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, partial: Operand | None) -> None:
+    def __init__(self, kernel: Kernel, plan: Plan, partial: Operand | None, machine: Machine) -> None:
         self.kernel, self.plan, self.partial = kernel, plan, partial
         self.space, self.core = plan.space, plan.core
         self.element: Attribute = plan.core.element
@@ -63,6 +72,7 @@ class MicroKernel:
         inside = plan.space.produced
         operands = [o for op in plan.epilogue for o in (*op.used, op.output if op.stored else None)]
         memory = [o for o in operands if o is not None and o.memory not in inside]
+        self.far = self._far_operands(machine)
         self.by_rows = any(is_polynomial(op.op) for op in plan.epilogue) or any(o.element == i1 for o in memory)
 
     def emit(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int, packed: RowBlock | None) -> None:
@@ -78,6 +88,8 @@ class MicroKernel:
             start = b.splat(core.init, whole.type(self.element))
         else:
             start = read(b, core.output, whole, whole=True)
+        if rows:
+            self._ask_for_operands(b, whole)
         if plan.joined > 1 and packed is not None:
             total = self._joined(b, whole, panel, packed, start)
         else:
@@ -87,6 +99,32 @@ class MicroKernel:
                 write(b, value, self.partial, part)
             else:
                 self.finish(b, part, value)
+
+    def _far_operands(self, machine: Machine) -> list[tuple[Operand, bool]]:
+        """Operands of the epilogue beyond L2 (True: written): a few lines for each tile, where the sum leaves time to fetch them."""
+        plan = self.plan
+        steps = [n for d in plan.k if isinstance(n := self.space.extents[d], int)]
+        if self.partial is not None or plan.row is None or plan.n is None or len(steps) < len(plan.k) or prod(steps) < FETCH_STEPS:
+            return []
+        found: dict[SSAValue, tuple[Operand, bool]] = {}
+        for op in plan.epilogue:
+            for operand, written in (*((o, False) for o in op.used if o is not None), (op.output, True)):
+                if operand.is_scalar or operand.memory in plan.space.produced or bytes_in_all(operand.memory) <= machine.l2:
+                    continue
+                if (not written or op.stored) and plan.row in uses(operand.map) and stride_along(operand, plan.n) == 1:
+                    found.setdefault(operand.memory, (operand, written))
+        return list(found.values())
+
+    def _ask_for_operands(self, b: LoopBuilder, tile: Tile) -> None:
+        """Have the lines on their way that the epilogue of `tile` reads and writes."""
+        rows, across = tile.axes
+        for operand, written in self.far:
+            size = element_bytes(operand.element)
+            for r in range(rows.size):
+                for first in range(0, across.size, max(1, LINE_BYTES // size)):
+                    at = tile.moved(rows.dim, b.add(tile.at[rows.dim], r)).moved(across.dim, b.add(tile.at[across.dim], first))
+                    indices = b.values([b.affine(e, at.at) for e in operand.map.results])
+                    b.op(memref.PrefetchOp, [operand.memory, *indices], [], _FETCH[written])
 
     def _sum(self, b: LoopBuilder, dims: list[int], at: Tile, panel: Panel, packed: RowBlock | None, total: SSAValue) -> SSAValue:
         """The k loops `dims`, the first outermost, around the product."""

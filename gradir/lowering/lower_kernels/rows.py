@@ -28,13 +28,20 @@ from gradir.lowering.schedules.machine import Machine
 SHORT_REGISTERS, SHORT_POLYNOMIAL_REGISTERS = 8, 2
 """Registers that a row may take to be short; fewer when polynomials are computed on it."""
 
+STRIP_REGISTERS = 4
+"""Registers of rows that are swept together: whole lines of memory, and chains of additions that do not wait for each other."""
+LINE_REGISTERS = 2
+"""Registers of neighbours that share a line of memory."""
+TASK_REGISTERS = 8
+"""Registers of rows of one parallel task, at most."""
+
 
 def lower_rows(kernel: Kernel, group: Group, machine: Machine) -> None:
     """Build the whole kernel into `kernel.b`."""
     plan = make_plan(kernel, group, machine)
     extent = plan.space.extents[plan.vector]
     if plan.vector in plan.outer:
-        _lanes(plan)
+        _lanes(plan, machine)
     elif not plan.has("row", "reduce_inner", "scalar") and all(plan.keeps_inner(op) for op, s in plan.ops if s.form == "reduce_outer"):
         lower_columns(plan, machine)
     elif plan.inner == (plan.vector,) and isinstance(extent, int) and extent <= _short_registers(plan) * plan.lanes:
@@ -48,7 +55,7 @@ def _short_registers(plan: RowsPlan) -> int:
     return SHORT_POLYNOMIAL_REGISTERS if polynomial else SHORT_REGISTERS
 
 
-def _lanes(plan: RowsPlan) -> None:
+def _lanes(plan: RowsPlan, machine: Machine) -> None:
     """Every lane is a row."""
     if plan.has("reduce_outer", "inner", "scalar"):
         raise NotCovered("a reduction over rows whose lanes are rows")
@@ -91,16 +98,15 @@ def _lanes(plan: RowsPlan) -> None:
         return {op.key: plan.finish(b, op, total, plan.wide(op)) for op, total in zip(reducing, totals)}
 
     extent = plan.space.extents[plan.vector]
+    simple = isinstance(extent, int) and not any(is_polynomial(op.op) for op in plan.space.ops)
+    width = plan.lanes * (STRIP_REGISTERS if simple else 1)
     if plan.parallel and not around:
-        block = plan.lanes * 8
-        each_block(
-            plan.kernel.b, 0, extent, block, lambda c, low, high: strips(c, plan.space.origin, plan.vector, low, high, plan.lanes, rows)
-        )
+        share = -(-extent // (2 * machine.threads)) if isinstance(extent, int) else plan.lanes * TASK_REGISTERS
+        unit = min(width, plan.lanes * LINE_REGISTERS)
+        block = min(-(-max(share, 1) // unit) * unit, plan.lanes * TASK_REGISTERS)
+        lanes = min(width, block)
+        each_block(plan.kernel.b, 0, extent, block, lambda c, low, high: strips(c, plan.space.origin, plan.vector, low, high, lanes, rows))
         return
-    nest(
-        plan.kernel.b,
-        around,
-        plan.space,
-        plan.space.origin,
-        lambda c, at: strips(c, at, plan.vector, 0, extent, plan.lanes, rows),
-    )
+    while isinstance(extent, int) and plan.lanes < width and width // 2 >= extent:
+        width //= 2
+    nest(plan.kernel.b, around, plan.space, plan.space.origin, lambda c, at: strips(c, at, plan.vector, 0, extent, width, rows))

@@ -101,3 +101,32 @@ func.func @entry(%out: memref<1x3xf32>) {
   linalg.fill ins(%one : f32) outs(%out : memref<1x3xf32>)
   return
 }
+
+// -----
+
+// An operand of the epilogue that is beyond L2 is asked for before the sum, which takes long enough: four rows of one line each, to read and
+// to write.
+// CHECK-LABEL: func.func private @asks_for_operands
+// CHECK:         scf.for
+// CHECK-COUNT-4:   memref.prefetch {{.*}}, read, locality<3>, data : memref<4096x64xf32>
+// CHECK-COUNT-4:   memref.prefetch {{.*}}, write, locality<3>, data : memref<4096x64xf32>
+// CHECK:           scf.for
+// CHECK:             vector.outerproduct
+func.func private @asks_for_operands(%x: memref<4096x256xf32>, %w: memref<256x64xf32>, %r: memref<4096x64xf32>, %out: memref<4096x64xf32>) attributes {gradir.kernel = #kernel.contraction<tile = [4, 16], pack = [1]>} {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<4096x64xf32>
+  linalg.fill ins(%zero : f32) outs(%t : memref<4096x64xf32>)
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<4096x256xf32>, memref<256x64xf32>) outs(%t : memref<4096x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %p = arith.mulf %a, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]} ins(%t, %r : memref<4096x64xf32>, memref<4096x64xf32>) outs(%out : memref<4096x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  }
+  memref.dealloc %t : memref<4096x64xf32>
+  func.return
+}
