@@ -66,10 +66,10 @@ class Barriers(Calls):
         self._count(barrier, gang, threads, wanted)
         for block in np.unique(self.blocks.block_of(gang.warps)):
             mine = gang.warps[self.blocks.block_of(gang.warps) == block]
-            clocks = self.history.clocks[mine].max(0)
+            clocks = self.order.clocks[mine].max(0)
             before = barrier.told.get(int(block))
             barrier.told[int(block)] = clocks if before is None else np.maximum(before, clocks)
-        self.history.tick(gang.warps)
+        self.order.tick(gang.warps)
         self.check_barriers()
 
     def _count(self, barrier: Barrier, gang: Gang, threads: Array, wanted: int) -> None:
@@ -94,6 +94,7 @@ class Barriers(Calls):
                 released += [(gang.part(np.flatnonzero(free)), vote)] if free.any() else []
                 kept += [(gang.part(np.flatnonzero(~free)), vote)] if not free.all() else []
             barrier.waiting = kept
+            self.changes += 1
             everyone = np.concatenate([gang.warps for gang, _ in released])
             self._join(everyone, barrier)
             for gang, vote in released:
@@ -108,12 +109,10 @@ class Barriers(Calls):
     def _join(self, warps: Array, barrier: Barrier) -> None:
         blocks = self.blocks.block_of(warps)
         if len(warps) == self.warps and not barrier.told:
-            per_block = self.history.clocks.reshape(self.blocks.count, self.blocks.per_block, -1)
-            per_block[:] = per_block.max(1, keepdims=True)
-            self.history.tick(np.arange(self.warps))
+            self.order.join_all()
             return
         for block in np.unique(blocks):
-            self.history.join(warps[blocks == block], barrier.told.get(int(block)))
+            self.order.join(warps[blocks == block], barrier.told.get(int(block)))
 
     def report_stuck(self) -> None:
         """Report whoever still waits."""

@@ -11,10 +11,12 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.ptx.calls import function_address
+from gradir.ptx.global_races import GlobalHistory
 from gradir.ptx.instructions import compiled
 from gradir.ptx.linking import linked, owner
 from gradir.ptx.machine import Machine, Step
 from gradir.ptx.memory import OFFSET_BITS, PARAMETERS, POISON, WIDEST, Allocation, GlobalMemory
+from gradir.ptx.ordering import Ordering
 from gradir.ptx.parser import parse
 from gradir.ptx.reports import Reports, launch_failed
 from gradir.ptx.state import LANES, Blocks
@@ -24,6 +26,8 @@ from gradir.ptx.types import WIDTHS
 Array = np.ndarray[Any, np.dtype[Any]]
 Size: TypeAlias = "int | Sequence[int]"
 
+WORKSPACE = 256
+"""Bytes that the driver gives to a cooperative launch."""
 RESIDENT_BYTES = 1 << 27
 """Registers and shared memory of the blocks that run together; the rest of a grid runs after them."""
 
@@ -77,7 +81,12 @@ def launch(
     reports = Reports()
     random = np.random.default_rng(seed)
     granule = _granule(function)
-    for blocks in _batches(function, _triple(grid), limits, static + shared, together):
+    size, per_block = _triple(grid), -(-limits[0] * limits[1] * limits[2] // LANES)
+    order = Ordering(size[0] * size[1] * size[2], per_block, _synchronises(function))
+    accesses = GlobalHistory(order, _global_granule(function))
+    workspace = memory.add("the grid's workspace", np.zeros(WORKSPACE, np.uint8)).address if together else 0
+    for blocks in _batches(function, size, limits, static + shared, together):
+        blocks.workspace = workspace
         Machine(
             module,
             function,
@@ -87,6 +96,7 @@ def launch(
             parameters,
             parameter_bytes,
             symbols,
+            accesses,
             reports,
             random,
             frames,
@@ -229,6 +239,24 @@ def _granule(function: Function) -> int:
     return found
 
 
+def _synchronises(function: Function) -> bool:
+    """Fences, or accesses that acquire or release."""
+    return any(op.opcode[0] in ("fence", "membar") or {"acquire", "release", "acq_rel"} & set(op.opcode) for op in function.body)
+
+
+def _global_granule(function: Function) -> int:
+    """The narrowest access to global memory in bytes, `WIDEST` at most."""
+    found = WIDEST
+    for op in function.body:
+        if op.opcode[0] in ("ld", "ldu", "st", "atom", "red", "wmma") and not {"param", "shared", "local"} & set(op.opcode[1:]):
+            kinds = [part for part in op.opcode if part in WIDTHS]
+            count = next((int(part[1:]) for part in op.opcode if part in ("v2", "v4", "v8")), 1)
+            found = min(found, max(1, WIDTHS[kinds[-1]] // 8 * count)) if kinds else found
+        elif op.opcode[0] == "cp" and "bulk" not in op.opcode:
+            found = min(found, 4)
+    return found
+
+
 def _batches(function: Function, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, together: bool) -> Iterator[Blocks]:
     """The blocks of a grid in order, so many at a time as fit into `RESIDENT_BYTES`."""
     total = grid[0] * grid[1] * grid[2]
@@ -240,4 +268,4 @@ def _batches(function: Function, grid: tuple[int, int, int], block: tuple[int, i
     for first in range(0, total, at_once):
         chosen = coordinates[first : first + at_once]
         memory = np.full((len(chosen), -(-shared // WIDEST) * WIDEST), POISON, np.uint8)
-        yield Blocks(chosen, block, grid, (1, 1, 1), memory, np.zeros(memory.shape, np.bool_), warps, shared)
+        yield Blocks(chosen, block, grid, (1, 1, 1), memory, np.zeros(memory.shape, np.bool_), warps, shared, first)

@@ -19,7 +19,11 @@ Step: TypeAlias = Callable[["Machine", Gang, Array], None]
 """One instruction, ready to run: for the lanes of the mask (all that are active and whose predicate holds)."""
 
 GENERATIONS, STEPS = 1 << 22, 1 << 24
-"""Turns of gangs, and instructions of one turn, after which a launch is taken to run for ever."""
+"""Turns of gangs, and instructions in all, after which a launch is taken to run for ever."""
+TURN = 1 << 10
+"""Instructions of a gang until it is somebody else's turn, where warps run in order."""
+ROUNDS, SHUFFLED_ROUNDS = 8, 512
+"""How often all gangs ask in vain whether something happened, until it is sure that nothing will."""
 
 
 class Machine(Barriers):
@@ -28,6 +32,9 @@ class Machine(Barriers):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.pending = Pending(self.warps, -(-self.blocks.shared.size // CELL))
+        self.asking: list[Gang] = []
+        """Gangs that only asked for something in their last turn, and changed nothing."""
+        self.rounds, self.seen, self.taken = 0, 0, 0
 
     def run(self) -> None:
         """Until every warp has ended; gangs that wait for one another for ever are reported."""
@@ -41,6 +48,17 @@ class Machine(Barriers):
         self._for_ever()
 
     def _next(self) -> Gang | None:
+        if not self.runnable and self.asking:
+            self.rounds = self.rounds + 1 if self.seen == self.changes else 0
+            self.seen = self.changes
+            if self.rounds > (SHUFFLED_ROUNDS if self.shuffle else ROUNDS):
+                for gang in self.asking:
+                    self.position = gang.position
+                    self.report("deadlock", gang, gang.mask, "asks again and again, and nobody changes anything")
+                self.asking = []
+            for gang in self.asking:
+                self.put(gang)
+            self.asking = []
         if not self.runnable:
             self.report_stuck()
             return None
@@ -62,11 +80,13 @@ class Machine(Barriers):
 
     def _advance(self, gang: Gang) -> None:
         """Run a gang until it parts, waits or ends; in shuffled order, for a few instructions only."""
-        budget = int(self.random.integers(1, 24)) if self.shuffle else STEPS
+        budget = int(self.random.integers(1, 24)) if self.shuffle else TURN
+        changes, polls = self.changes, self.polls
         body, steps = self.function.body, self.steps
         try:
             while budget:
                 budget -= 1
+                self.taken += 1
                 while gang.frames and gang.position == gang.frames[-1].meet:
                     gang = self._meet(gang)
                 if gang.position == EXIT or gang.position >= len(body):
@@ -85,9 +105,12 @@ class Machine(Barriers):
                     break  # others wait near by: become one with them
         except Finished:
             return
-        if not self.shuffle and not budget:
+        if self.taken > STEPS:
             self._for_ever()
-        self.put(gang)
+        if self.changes == changes and self.polls > polls:
+            self.asking.append(gang)
+        else:
+            self.put(gang)
 
     def _for_ever(self) -> NoReturn:
         raise GradirError(

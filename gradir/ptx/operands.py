@@ -10,6 +10,7 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.ptx.bits import bits_of, literal, read_as
+from gradir.ptx.global_races import GlobalHistory
 from gradir.ptx.memory import POISON, GlobalMemory
 from gradir.ptx.races import SharedHistory
 from gradir.ptx.reports import Kind, Report, Reports
@@ -36,6 +37,7 @@ class Operands:
     parameter_bytes: Array
     symbols: Mapping[str, tuple[str, int]]
     """Of each variable its space and its address there."""
+    accesses: GlobalHistory
     reports: Reports
     random: np.random.Generator
     frames: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -51,10 +53,14 @@ class Operands:
         self.local = np.full((warps, LANES, self.frames.get("", 0)), POISON, np.uint8)
         self.stack = np.zeros((warps, LANES), np.int64)
         """Of each lane, where in its local memory the running activation has its variables."""
-        self.history = SharedHistory(self.blocks.count, self.blocks.per_block, max(self.blocks.shared.shape[1], 1), self.granule)
+        self.order = self.accesses.order
+        self.order.begin(self.blocks.first, self.blocks.count)
+        self.history = SharedHistory(self.order, self.blocks.count, max(self.blocks.shared.shape[1], 1), self.granule)
         self.carry = np.zeros((warps, LANES), np.bool_)
         """The condition code of each lane: the carry of `add.cc` and its kin."""
         self.position = 0
+        self.changes, self.polls = 0, 0
+        """How often memory changed or a warp was let go, and how often one asked whether something happened: for those that spin."""
 
     # Operands
 

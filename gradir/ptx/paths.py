@@ -103,6 +103,7 @@ class Paths(Operands):
     def end(self, gang: Gang, lanes: Array) -> None:
         """These lanes are done; others of their warps go on."""
         self.alive[gang.warps] &= ~lanes
+        self.changes += 1
         rest = gang.mask & ~lanes
         some = rest.any(1)
         if some.any():

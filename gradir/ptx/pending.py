@@ -87,6 +87,7 @@ class Pending:
     def land(self, machine: Operands, copy: Copy) -> None:
         """The pieces have been waited for by those who issued them."""
         assert self.flying is not None
+        machine.changes += 1
         size = copy.data.shape[1]
         self._history(machine, copy, "a copy lands where another warp may still read or write")
         bytes_ = copy.at[:, None] + np.arange(size)

@@ -47,6 +47,8 @@ def special(blocks: Blocks, warps: Array, position: int, name: str) -> Array | N
         "cluster_nctarank": lambda: np.full((1, 1), int(np.prod(blocks.cluster))),
         "is_explicit_cluster": lambda: np.full((1, 1), int(np.prod(blocks.cluster) > 1)),
         "dynamic_smem_size": lambda: np.full((1, 1), blocks.shared_bytes),
+        "envreg1": lambda: np.full((1, 1), blocks.workspace >> 32),  # read by cooperative groups
+        "envreg2": lambda: np.full((1, 1), blocks.workspace & 0xFFFFFFFF),
         "total_smem_size": lambda: np.full((1, 1), blocks.shared_bytes),
     }
     return np.asarray(values[base](), np.int64) if base in values else None

@@ -115,6 +115,10 @@ class Blocks:
     per_block: int
     """Warps of a block."""
     shared_bytes: int
+    first: int = 0
+    """How many blocks of the grid come before these."""
+    workspace: int = 0
+    """The address of what the driver gives to a cooperative launch; 0 in other launches."""
 
     @property
     def count(self) -> int:

@@ -138,3 +138,12 @@ def test_bitonic_sort(seed: int | None) -> None:
     run("bitonic_sort", grid=2, block=32 if seed is None else 64, args=[keys, payload, 64], shared=64 * 12, seed=seed)
     np.testing.assert_array_equal(keys, np.sort(before, 1))
     np.testing.assert_array_equal(before.reshape(-1)[payload.astype(np.int64)], keys)
+
+
+@SEEDS
+def test_a_sum_of_cooperating_blocks(seed: int | None) -> None:
+    x, y, partial = normal(900), np.zeros(1, np.float32), np.zeros(4, np.float32)
+    run("cooperative_sum", grid=4, block=128, args=[x, partial, y, 900], undefined=[1, 2], together=True, seed=seed)
+    np.testing.assert_allclose(y[0], x.sum(dtype=np.float64), atol=1e-4)
+    with pytest.raises(GradirError, match="trap in @cooperative_sum"):
+        run("cooperative_sum", grid=4, block=128, args=[x, partial, y, 900], seed=seed)

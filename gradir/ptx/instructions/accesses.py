@@ -57,12 +57,12 @@ def in_space(where: Array) -> Array:
     return np.where(where >> OFFSET_BITS != 0, (where & _LOW) - BIAS, where)
 
 
-def load_global(machine: Machine, gang: Gang, mask: Array, where: Array, width: int, count: int) -> Array:
+def load_global(machine: Machine, gang: Gang, mask: Array, where: Array, width: int, count: int, *, strong: bool = False) -> Array:
     """Elements at generic addresses, of whatever space those lie in."""
     found = np.zeros((count, *mask.shape), f"u{width}")
     for number, lanes in parts_of(where >> OFFSET_BITS, mask):
         if number == SHARED_WINDOW:
-            _merge(found, lanes, load_shared(machine, gang, lanes, (where & _LOW) - BIAS, width, count))
+            _merge(found, lanes, load_shared(machine, gang, lanes, (where & _LOW) - BIAS, width, count, strong=strong))
             continue
         if number == LOCAL_WINDOW:
             _merge(found, lanes, load_local(machine, gang, lanes, (where & _LOW) - BIAS, width, count))
@@ -79,7 +79,14 @@ def load_global(machine: Machine, gang: Gang, mask: Array, where: Array, width: 
         elif good.any():
             for k in range(count):
                 found[k][good] = gather(allocation.data, offsets[good] + k * width, width)
-        if allocation.written is not None and good.any():
+        if not good.any():
+            continue
+        if not allocation.readonly:
+            at, warps = offsets[good], warps_of(gang, good)
+            size = width * count
+            races, others = machine.accesses.read(number, allocation.data.size, warps, at, size, machine.position, strong)
+            report_some("race", machine, gang, good, races, others, f"reads {allocation.name}, which another warp may still write")
+        if allocation.written is not None:
             known = np.ones(int(good.sum()), np.bool_)
             for k in range(count):
                 known &= all_set(allocation.written, offsets[good] + k * width, width)
@@ -119,12 +126,13 @@ def _merge(found: Array, lanes: Array, values: Array) -> None:
     np.copyto(found, values, where=lanes[None])
 
 
-def store_global(machine: Machine, gang: Gang, mask: Array, where: Array, values: Array, width: int) -> None:
+def store_global(machine: Machine, gang: Gang, mask: Array, where: Array, values: Array, width: int, *, strong: bool = False) -> None:
     """Store `values` [elements, warp, lane] at generic addresses."""
     count = len(values)
+    machine.changes += 1
     for number, lanes in parts_of(where >> OFFSET_BITS, mask):
         if number == SHARED_WINDOW:
-            store_shared(machine, gang, lanes, (where & _LOW) - BIAS, values, width)
+            store_shared(machine, gang, lanes, (where & _LOW) - BIAS, values, width, strong=strong)
             continue
         if number == LOCAL_WINDOW:
             store_local(machine, gang, lanes, (where & _LOW) - BIAS, values, width)
@@ -138,7 +146,11 @@ def store_global(machine: Machine, gang: Gang, mask: Array, where: Array, values
             continue
         offsets = (where & _LOW) - BIAS
         good = checked(machine, gang, lanes, offsets, allocation, width, count)
-        at = offsets[good]
+        if not good.any():
+            continue
+        at, warps, size = offsets[good], warps_of(gang, good), width * count
+        races, others = machine.accesses.write(number, allocation.data.size, warps, at, size, machine.position, strong)
+        report_some("race", machine, gang, good, races, others, f"writes {allocation.name}, which another warp may still read or write")
         if allocation.reading is not None:
             busy = np.any([allocation.reading[at // 4 + k] > 0 for k in range(max(1, width * count // 4))], axis=0)
             report_some("race", machine, gang, good, busy, None, "writes what an asynchronous copy still reads")
@@ -148,7 +160,7 @@ def store_global(machine: Machine, gang: Gang, mask: Array, where: Array, values
                 scatter(allocation.written.view(np.uint8), at + k * width, SET[width], width)
 
 
-def load_shared(machine: Machine, gang: Gang, mask: Array, where: Array, width: int, count: int) -> Array:
+def load_shared(machine: Machine, gang: Gang, mask: Array, where: Array, width: int, count: int, *, strong: bool = False) -> Array:
     """Elements of the blocks' shared memory."""
     blocks = machine.blocks
     found = np.zeros((count, *mask.shape), f"u{width}")
@@ -167,19 +179,20 @@ def load_shared(machine: Machine, gang: Gang, mask: Array, where: Array, width: 
     report_some("unwaited copy", machine, gang, good, busy, copies, "an asynchronous copy still goes there")
     if not known.all():
         report_some("uninitialised read", machine, gang, good, ~known & ~busy, None, "nobody wrote these bytes of shared memory")
-    races, others = machine.history.read(warps, block, at, width * count, machine.position)
+    races, others = machine.history.read(warps, block, at, width * count, machine.position, strong=strong)
     report_some("race", machine, gang, good, races, others, "reads what another warp may still write")
     return found
 
 
-def store_shared(machine: Machine, gang: Gang, mask: Array, where: Array, values: Array, width: int) -> None:
+def store_shared(machine: Machine, gang: Gang, mask: Array, where: Array, values: Array, width: int, *, strong: bool = False) -> None:
     """Store into the blocks' shared memory."""
     blocks, count = machine.blocks, len(values)
+    machine.changes += 1
     good = checked_shared(machine, gang, mask, where, width * count)
     if not good.any():
         return
     warps, block, at = flat(machine, gang, good, where)
-    races, others = machine.history.write(warps, block, at, width * count, machine.position)
+    races, others = machine.history.write(warps, block, at, width * count, machine.position, strong=strong)
     report_some("race", machine, gang, good, races, others, "writes what another warp may still read or write")
     whole = blocks.shared.reshape(-1)
     base = block * blocks.shared.shape[1]
@@ -188,6 +201,44 @@ def store_shared(machine: Machine, gang: Gang, mask: Array, where: Array, values
     for k in range(count):
         scatter(whole, base + at + k * width, np.broadcast_to(values[k], mask.shape)[good], width)
         scatter(blocks.defined.reshape(-1).view(np.uint8), base + at + k * width, SET[width], width)
+
+
+def warps_of(gang: Gang, lanes: Array) -> Array:
+    """Of each lane that is set, the number of its warp."""
+    return np.broadcast_to(gang.warps[:, None], lanes.shape)[lanes]
+
+
+STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
+
+
+def is_strong(op: Instruction) -> bool:
+    """Does the access take part in synchronisation (the PTX memory model's strong operations)?"""
+    return op.opcode[0] in ("atom", "red") or any(part in STRONG for part in op.opcode[1:])
+
+
+def synchronise(machine: Machine, gang: Gang, mask: Array, op: Instruction, where: Array, *, reads: bool, writes: bool) -> None:
+    """What a strong access at `where` (addresses of the opcode's space) hears from others and tells them, warp by warp."""
+    machine.polls += reads
+    if not machine.order.active:
+        return
+    everywhere = "cta" not in op.opcode
+    acquire, release = (any(part in op.opcode for part in (name, "acq_rel")) for name in ("acquire", "release"))
+    shared = space_of(op) == "shared"
+    done: set[tuple[int, int]] = set()
+    for row, lane in np.argwhere(mask):
+        warp, address = int(gang.warps[row]), int(where[row, lane])
+        if (warp, address) in done:
+            continue
+        done.add((warp, address))
+        number: int | str = address >> OFFSET_BITS
+        if shared or number == SHARED_WINDOW:  # a place of the block's own
+            number, address = f"shared {warp // machine.blocks.per_block}", (address & _LOW) - (0 if shared else BIAS)
+        if reads:
+            machine.order.listen(warp, number, address & _LOW, acquire=acquire, everywhere=everywhere)
+        if writes:
+            machine.order.tell(warp, number, address & _LOW, release=release, everywhere=everywhere, replace=not reads)
+    if writes and release:
+        machine.order.tick(gang.warps[mask.any(1)])
 
 
 def flat(machine: Machine, gang: Gang, lanes: Array, where: Array) -> tuple[Array, Array, Array]:

@@ -8,10 +8,21 @@ from typing import Any
 import numpy as np
 
 from gradir.ptx.bits import bits_of
-from gradir.ptx.instructions.accesses import addresses, checked, checked_shared, flat, space_of
+from gradir.ptx.instructions.accesses import (
+    SET,
+    addresses,
+    all_set,
+    checked,
+    checked_shared,
+    flat,
+    report_some,
+    space_of,
+    synchronise,
+    warps_of,
+)
 from gradir.ptx.instructions.forms import Array, types_of
 from gradir.ptx.machine import Machine, Step
-from gradir.ptx.memory import BIAS, OFFSET_BITS, SHARED_WINDOW, parts_of
+from gradir.ptx.memory import BIAS, OFFSET_BITS, SHARED_WINDOW, parts_of, scatter
 from gradir.ptx.state import Gang
 from gradir.ptx.syntax import Instruction
 from gradir.ptx.types import DTYPES, WIDTHS, storage
@@ -45,8 +56,14 @@ def compile_atom(op: Instruction) -> Step | None:
         for number, lanes in parts_of(numbers, mask):
             if number == SHARED_WINDOW:
                 good = checked_shared(machine, gang, lanes, offsets, width)
-                _, block, at = flat(machine, gang, good, offsets)
-                data, at = machine.blocks.shared.reshape(-1), block * machine.blocks.shared.shape[1] + at
+                warps, block, at = flat(machine, gang, good, offsets)
+                for access in (machine.history.read, machine.history.write):
+                    races, others = access(warps, block, at, width, machine.position, strong=True)
+                    report_some("race", machine, gang, good, races, others, "an atomic where another warp may still read or write")
+                at = block * machine.blocks.shared.shape[1] + at
+                data, written = machine.blocks.shared.reshape(-1), machine.blocks.defined.reshape(-1)
+                busy, copies = machine.pending.touched(at, width)
+                report_some("unwaited copy", machine, gang, good, busy, copies, "an asynchronous copy still goes there")
             else:
                 allocation = machine.memory.allocations.get(number)
                 if allocation is None:
@@ -54,11 +71,20 @@ def compile_atom(op: Instruction) -> Step | None:
                     continue
                 good = checked(machine, gang, lanes, offsets, allocation, width, 1)
                 data, at = allocation.data, offsets[good]
-                if allocation.written is not None:
-                    for byte in range(width):
-                        allocation.written[at + byte] = True
+                if good.any():
+                    warps = warps_of(gang, good)
+                    races, others = machine.accesses.write(number, data.size, warps, at, width, machine.position, True)
+                    what = f"an atomic on {allocation.name}, where another warp may still read or write"
+                    report_some("race", machine, gang, good, races, others, what)
+                written = allocation.written
+            if written is not None and good.any():
+                unknown = ~all_set(written, at, width)
+                report_some("uninitialised read", machine, gang, good, unknown, None, "an atomic on bytes that nobody wrote")
+                scatter(written.view(np.uint8), at, SET[width], width)
             whole = data[: data.size // width * width].view(dtype)
             old[good] = _apply(name, whole, at // width, [value[good] for value in values])
+            machine.changes += bool((whole[at // width].view(np.uint8) != old[good].view(np.uint8)).any())
+        synchronise(machine, gang, mask, op, where, reads=True, writes=True)
         if returns:
             machine.write(gang, mask, op.operands[0], bits_of(old, storage(f"b{8 * width}")))
 

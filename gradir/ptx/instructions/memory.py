@@ -10,6 +10,7 @@ from gradir.ptx.instructions.accesses import (
     addresses,
     elements_of,
     in_space,
+    is_strong,
     load_global,
     load_local,
     load_parameter,
@@ -18,6 +19,7 @@ from gradir.ptx.instructions.accesses import (
     store_global,
     store_local,
     store_shared,
+    synchronise,
     targets_of,
 )
 from gradir.ptx.instructions.forms import Array, has, pointwise, types_of
@@ -35,6 +37,7 @@ def compile_ld(op: Instruction) -> Step | None:
     kind, count = elements_of(op)
     space, width = space_of(op), WIDTHS[kind] // 8
     destinations = targets_of(op.operands[0])
+    strong = is_strong(op)
     if width > 8:
         return None
 
@@ -46,11 +49,14 @@ def compile_ld(op: Instruction) -> Step | None:
         if place == "param":
             values = load_parameter(machine, gang, where, width, count)
         elif place == "shared":
-            values = load_shared(machine, gang, mask, in_space(where), width, count)
+            where = in_space(where)
+            values = load_shared(machine, gang, mask, where, width, count, strong=strong)
         elif place == "local":
             values = load_local(machine, gang, mask, in_space(where), width, count)
         else:
-            values = load_global(machine, gang, mask, where, width, count)
+            values = load_global(machine, gang, mask, where, width, count, strong=strong)
+        if strong:
+            synchronise(machine, gang, mask, op, where, reads=True, writes=False)
         for destination, value in zip(destinations, values):
             machine.write(gang, mask, destination, _extended(value, kind))
 
@@ -68,17 +74,21 @@ def compile_st(op: Instruction) -> Step | None:
     if width > 8 or has(op, "async"):
         return None
     sources = targets_of(op.operands[1])
+    strong = is_strong(op)
 
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         where = addresses(machine, gang, op.operands[0])
         unsigned = f"u{8 * width}"
         values = np.stack([np.broadcast_to(machine.read(gang, source, unsigned), mask.shape) for source in sources[:count]])
         if space == "shared":
-            store_shared(machine, gang, mask, in_space(where), values, width)
+            where = in_space(where)
+            store_shared(machine, gang, mask, where, values, width, strong=strong)
         elif space in ("local", "param"):
             store_local(machine, gang, mask, in_space(where), values, width)
         else:
-            store_global(machine, gang, mask, where, values, width)
+            store_global(machine, gang, mask, where, values, width, strong=strong)
+        if strong:
+            synchronise(machine, gang, mask, op, where, reads=False, writes=True)
 
     return step
 
@@ -156,7 +166,7 @@ def compile_isspacep(op: Instruction) -> Step | None:
 
 
 def compile_nothing(op: Instruction) -> Step | None:
-    """Hints and fences: accesses take effect at once here; who may rely on that is what races are about."""
+    """Hints."""
 
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         return
@@ -164,8 +174,21 @@ def compile_nothing(op: Instruction) -> Step | None:
     return step
 
 
-_HINTS = ("prefetch", "prefetchu", "applypriority", "discard", "membar", "fence", "nanosleep", "griddepcontrol", "createpolicy", "pmevent")
+def compile_fence(op: Instruction) -> Step | None:
+    """`fence` and `membar`: accesses take effect at once here; who may rely on that is what the order of accesses is about."""
+    if has(op, "proxy", "mbarrier_init"):
+        return compile_nothing(op)
+    everywhere = not has(op, "cta")
+
+    def step(machine: Machine, gang: Gang, mask: Array) -> None:
+        machine.order.fence(gang.warps[mask.any(1)], everywhere=everywhere)
+
+    return step
+
+
+_HINTS = ("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "griddepcontrol", "createpolicy", "pmevent")
 COMPILERS: dict[str, Any] = {
     "ld": compile_ld, "ldu": compile_ld, "st": compile_st, "mov": compile_mov, "cvta": compile_cvta, "isspacep": compile_isspacep,
+    "fence": compile_fence, "membar": compile_fence,
     **dict.fromkeys(_HINTS, compile_nothing),
 }  # fmt: skip
