@@ -241,7 +241,7 @@ RUNTIME: dict[str, Code] = {
     ),
     "RT071": runtime(
         "out of memory on a GPU",
-        meaning="The device's memory, or the limit of its pool, is used up. The message lists what is in use and which source line took it.",
+        meaning="The device's memory, or the limit of its pool, is used up. The message lists what is in use, by source line.",
         cause="results that are still referred to, or a program whose arena is too large.",
         next_step="drop results, donate arguments, `memory_report()` of the program; `gradir.device().pool.set_limit(None)` lifts a limit.",
     ),
@@ -256,7 +256,7 @@ RUNTIME: dict[str, Code] = {
         meaning="A kernel was started and did not end well: an access out of bounds, an instruction that the GPU does not know, or, on the "
         "emulated device, anything that it reports. On a real GPU this is known at the next wait only.",
         cause="a bug of the compiler, or of a kernel of a plugin.",
-        next_step="`GRADIR_CUDA_BLOCKING=1` waits after each launch and names it; `target=\"cuda:emulated\"` says what the kernel does wrong.",
+        next_step="`GRADIR_CUDA_BLOCKING=1` waits after each launch and names it; `target=\"cuda:emulated\"` says what it does wrong.",
     ),
     "RT074": runtime(
         "a GPU refused a launch",

@@ -52,7 +52,8 @@ def compile_module(
     `target`: `host`, `cpu` or `cpu:NAME` with LLVM's processor name, `cuda` (the first GPU), `cuda:N`, `cuda:sm_NN`, `cuda:emulated`.
     `threads`: how many a parallel kernel may use (default: `GRADIR_NUM_THREADS`, else all that this process may run on).
     `optimize`: 2 everything, 1 a kernel for every op, 0 neither fusion nor simplification, for finding out where a result comes from.
-    `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this function alone. Raises `GradirError` of whatever part failed.
+    `cache`: true (the user's directory, `GRADIR_CACHE_DIR`), a directory, or false. `entry`: compile this function alone.
+    Raises `GradirError` of whatever part failed.
     """
     if optimize not in OPTIMIZE:
         raise _no_such_setting(optimize)

@@ -44,9 +44,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         if args.explain:
             return _explain(args, inputs)
-        target = "runtime" if args.target == "cpu" and _is_artefact(args.file) else args.target
+        target = _kind(args)
         runner = _checked(args, target) if args.check_nan else _TARGETS[target](args)
-        results = runner(inputs)
+        results = [np.asarray(result) for result in runner(inputs)]
     except GradirError as error:
         if error.location.startswith(f"{sys.argv[0]}:"):  # arguments that do not fit: what called the function is this tool
             error.location = ""
@@ -66,14 +66,19 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("file", metavar="FILE", help="MLIR text at any level (- reads standard input), or a saved artefact")
     add("-e", "--entry", default="", metavar="NAME", help="public function to run; may be left out if there is only one")
-    add("--target", default="cpu", choices=sorted(_TARGETS), help="compile and run, evaluate, or run a saved artefact")
+    add(
+        "--target",
+        default="cpu",
+        type=_target,
+        help="cpu, cuda, cuda:N, cuda:emulated, cuda:sm_NN: compile and run; reference: evaluate; runtime: run a saved artefact",
+    )
     add("--input", action="append", default=[], metavar="ARRAY", help="SHAPExTYPE=VALUE, =random(SEED), =iota or @FILE.npy; one per input")
     add("--check-nan", action="store_true", help="compile without fusion and report each op that makes NaN or infinity of finite operands")
     add("--explain", nargs="?", const="-", default="", metavar="DIR", help="what each kernel does and costs: a table, or a page in DIR")
     add("--bench", type=_count, default=0, metavar="N", help="run N more times, print times on stderr")
     add("-O", "--optimize", type=int, default=2, choices=(0, 1, 2), help="2 everything, 1 no fusion, 0 neither fusion nor simplification")
     add("--threads", type=_count, default=None, metavar="N", help="threads that a parallel kernel may use")
-    add("--cpu", default="", metavar="NAME", help="processor to compile for, as LLVM calls it")
+    add("--cpu", default="", metavar="NAME", help="processor or sm_NN to compile for, as LLVM calls it")
     add("--no-cache", action="store_true", help="compile anew, store nothing")
     add("--load", action="append", default=[], metavar="FILE.py", help="plugin; repeatable")
     return parser
@@ -91,6 +96,18 @@ def _fail(error: Exception, code: int) -> int:
     return code
 
 
+def _target(text: str) -> str:
+    if text in _TARGETS or text.startswith("cuda:"):
+        return text
+    raise argparse.ArgumentTypeError(f"expected {', '.join(_TARGETS)}, cuda:N, cuda:emulated or cuda:sm_NN, not '{text}'")
+
+
+def _kind(args: argparse.Namespace) -> str:
+    """The row of `_TARGETS` that runs the file."""
+    kind = args.target.partition(":")[0]
+    return "runtime" if kind in ("cpu", "cuda") and _is_artefact(args.file) else kind
+
+
 def _is_artefact(path: str) -> bool:
     if path == "-":
         return False
@@ -101,7 +118,7 @@ def _is_artefact(path: str) -> bool:
 def _on_runtime(args: argparse.Namespace) -> Runner:
     from gradir.runtime import load  # the runtime's loader (llvmlite), not needed by the reference
 
-    module = load(args.file)
+    module = load(args.file, args.target if args.target.startswith("cuda") else "")
     return _function_of(module, args)
 
 
@@ -111,6 +128,13 @@ def _on_cpu(args: argparse.Namespace) -> Runner:
     target = f"cpu:{args.cpu}" if args.cpu else "host"
     module = compile_module(_module(args), target=target, threads=args.threads, optimize=args.optimize, cache=not args.no_cache)
     return _function_of(module, args)
+
+
+def _on_cuda(args: argparse.Namespace) -> Runner:
+    from gradir.driver.compile import compile_module  # the compiler: a saved artefact runs without it
+
+    target = f"{args.target}:{args.cpu}" if args.cpu else args.target
+    return _function_of(compile_module(_module(args), target=target, optimize=args.optimize, cache=not args.no_cache), args)
 
 
 def _checked(args: argparse.Namespace, target: str) -> Runner:
@@ -180,7 +204,12 @@ def _on_reference(args: argparse.Namespace) -> Runner:
     return lambda inputs: evaluate_level1(module, entry, inputs)
 
 
-_TARGETS: dict[str, Callable[[argparse.Namespace], Runner]] = {"cpu": _on_cpu, "reference": _on_reference, "runtime": _on_runtime}
+_TARGETS: dict[str, Callable[[argparse.Namespace], Runner]] = {
+    "cpu": _on_cpu,
+    "cuda": _on_cuda,
+    "reference": _on_reference,
+    "runtime": _on_runtime,
+}
 
 
 def _module(args: argparse.Namespace) -> ModuleOp:

@@ -70,6 +70,8 @@ class Pool:
         self._device = device
         self._limit = limit
         self._free: dict[tuple[int, int], list[Memory]] = {}
+        self._taken_from: dict[int, Memory] = {}
+        """Memory in use: the collector must not take it for garbage together with a block, which gives it back."""
         self._live: Counter[str] = Counter()
         self._lock = threading.RLock()  # a block may be dropped by the collector in the middle of `take`
         self._live_bytes = self._peak = self._cached = self._taken = self._reused = 0
@@ -88,6 +90,7 @@ class Pool:
             self._live_bytes += size
             self._peak = max(self._peak, self._live_bytes)
             self._live[text] += size
+            self._taken_from[memory.address] = memory
         self._device.forget(memory.address, size, stream)
         return Block(self, memory, size, stream, text)
 
@@ -115,6 +118,7 @@ class Pool:
     def _give_back(self, memory: Memory, stream: Stream, label: str) -> None:
         with self._lock:
             self._live_bytes -= memory.bytes
+            del self._taken_from[memory.address]
             self._live[label] -= memory.bytes
             if self._live[label] <= 0:
                 del self._live[label]
