@@ -94,6 +94,19 @@ def test_threads_share_the_outermost_loop_of_large_work() -> None:
     assert scheduled(softmax("s", 128, 1024), two).field("parallel") == (0,)
 
 
+def test_groups_of_columns_give_all_threads_the_same_to_do() -> None:
+    two, three = CpuTargetAttr.of("znver3", threads=2), CpuTargetAttr.of("znver3", threads=3)
+    assert (
+        scheduled(matmul("mm", 512, 2304, 768), two).field("block")[1] == 12 * 16
+    )  # 144 panels: 12 groups of 12, not 9 of 15 and one of 9
+    assert scheduled(matmul("mm", 512, 512, 512), two).field("block")[1] == 256
+    for columns in (512, 528, 1040, 2000, 2304, 3072, 4096):
+        for target, threads in ((two, 2), (three, 3)):
+            each = scheduled(matmul("mm", 512, columns, 768), target).field("block")[1]
+            groups = -(-columns // each)
+            assert each * -(-groups // threads) <= 1.1 * columns / threads + 32
+
+
 def test_threads_read_their_columns_in_bands_where_rows_are_few() -> None:
     two = CpuTargetAttr.of("znver3", threads=2)
     found = scheduled(matmul("mm", 1, 4096, 4096), two)

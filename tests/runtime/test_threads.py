@@ -32,6 +32,35 @@ def test_one_thread_creates_no_worker():
     assert done
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or available_threads() < 2, reason="needs two processors, and sets of them")
+def test_workers_leave_the_processor_to_their_caller():
+    def check() -> bool:
+        allowed = os.sched_getaffinity(0)
+        before = set(os.listdir("/proc/self/task"))
+        rows = programs.rows(2)["rows"]
+        rows(X)
+        (worker,) = set(os.listdir("/proc/self/task")) - before
+        while (elsewhere := os.sched_getaffinity(int(worker))) == allowed:  # the call after the worker's start moves it
+            rows(X)
+        return len(elsewhere) == len(allowed) - 1 and elsewhere < allowed
+
+    assert _in_child(check)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs sets of processors")
+def test_workers_stay_where_the_caller_may_run():
+    def check() -> bool:
+        one = {min(os.sched_getaffinity(0))}
+        os.sched_setaffinity(0, one)
+        before = set(os.listdir("/proc/self/task"))
+        rows = programs.rows(3)["rows"]
+        right = all(np.array_equal(rows(X), 2 * X + 10) for _ in range(20))
+        workers = set(os.listdir("/proc/self/task")) - before
+        return right and len(workers) == 2 and all(os.sched_getaffinity(int(worker)) == one for worker in workers)
+
+    assert _in_child(check)
+
+
 def test_concurrent_callers():
     rows = programs.rows(2)["rows"]
     wrong = []

@@ -7,7 +7,7 @@ of 512 bytes apart, or when the operand is larger than half of L1.
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, prod
 
 from gradir.dialects.kernel import ContractionAttr
 from gradir.lowering.groups import Group
@@ -154,12 +154,20 @@ def _panels_of_group(panel_bytes: int, packs_rows: bool) -> int:
 
 
 def _columns_of_group(machine: Machine, columns: int, width: int, most: int, shared: bool) -> int:
-    """Columns of a group of at most `most` panels: groups of equal size, as many for each thread where threads share them."""
+    """Columns of a group of at most `most` panels: groups of equal size; where threads share them, so many that all have the same to do."""
     panels = max(1, -(-columns // width))
     groups = -(-panels // most)
-    if shared:
-        groups = -(-groups // machine.threads) * machine.threads
-    return -(-panels // groups) * width
+    if not shared:
+        return -(-panels // groups) * width
+    threads = machine.threads
+    counts = range(-(-groups // threads) * threads, 2 * groups + threads, threads)
+
+    def busiest(count: int) -> int:
+        """Panels of the thread that has most to do."""
+        each = ceil(panels / count)
+        return ceil(ceil(panels / each) / threads) * each
+
+    return -(-panels // min(counts, key=busiest)) * width
 
 
 def _parallel(

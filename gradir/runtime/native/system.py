@@ -1,9 +1,11 @@
-"""LLVM IR of what the thread pool asks of an operating system: sleep on a word, wake the sleepers, start a thread, yield.
+"""LLVM IR of what the thread pool asks of an operating system: sleep on a word, wake the sleepers, start a thread, yield, keep apart.
 
 Chosen by the target triple. Linux has futexes; macOS `__ulock_wait` and `__ulock_wake`, which its own C++ library waits with (a public
 name, `os_sync_wait_on_address`, came only with macOS 14.4); Windows `WaitOnAddress`. Where there is none of them a sleeper polls.
-All four are internal functions, `@sys.wait(word, seen)`, `@sys.wake(word)`, `@sys.spawn(function, argument)`, `@sys.yield()`:
-a wait may end early, so whoever sleeps looks at the word again.
+All are internal functions, `@sys.wait(word, seen)`, `@sys.wake(word)`, `@sys.spawn(function, argument)`, `@sys.yield()`: a wait may end
+early, so whoever sleeps looks at the word again. `@sys.processor()` is where the caller runs (-1: nobody knows), `@sys.self()` a number of
+the thread, `@sys.keep_off(threads, count, processor, least)` lets the threads of a table run wherever the caller may but on that processor,
+if the caller may run on `least` processors. Linux only; elsewhere the scheduler decides alone.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ class System:
 
 FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98}
 """Number of the futex system call on Linux, by architecture."""
+
+GETTID_CALL = {"x86_64": 186, "aarch64": 178, "arm64": 178, "riscv64": 178}
+"""Number of the system call that gives a thread's number on Linux."""
 
 _PTHREADS = """
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -129,6 +134,92 @@ define internal void @sys.yield() {
 }
 """
 
+_KEEP_OFF = """
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+declare i64 @llvm.ctpop.i64(i64)
+
+define internal i32 @sys.processor() {
+  %here = call i32 @sched_getcpu()
+  ret i32 %here
+}
+
+define internal i32 @sys.self() {
+  %long = call i64 (i64, ...) @syscall(i64 GETTID)
+  %short = trunc i64 %long to i32
+  ret i32 %short
+}
+
+define internal void @sys.keep_off(ptr %threads, i64 %count, i32 %processor, i64 %least) {
+entry:
+  %mask = alloca [16 x i64], align 16
+  call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 128, i1 false)
+  %status = call i32 @sched_getaffinity(i32 0, i64 128, ptr %mask)
+  %failed = icmp slt i32 %status, 0
+  %here = zext i32 %processor to i64
+  %beyond = icmp uge i64 %here, 1024
+  %unknown = or i1 %failed, %beyond
+  br i1 %unknown, label %done, label %sum
+sum:
+  %w = phi i64 [0, %entry], [%w.next, %sum]
+  %so.far = phi i64 [0, %entry], [%total, %sum]
+  %word.at = getelementptr i64, ptr %mask, i64 %w
+  %word = load i64, ptr %word.at
+  %bits = call i64 @llvm.ctpop.i64(i64 %word)
+  %total = add i64 %so.far, %bits
+  %w.next = add i64 %w, 1
+  %more = icmp ult i64 %w.next, 16
+  br i1 %more, label %sum, label %decide
+decide:
+  %few = icmp ult i64 %total, %least
+  %only = icmp ult i64 %total, 2
+  %leave = or i1 %few, %only
+  br i1 %leave, label %done, label %clear
+clear:
+  %which = lshr i64 %here, 6
+  %place = and i64 %here, 63
+  %bit = shl i64 1, %place
+  %others = xor i64 %bit, -1
+  %own.at = getelementptr i64, ptr %mask, i64 %which
+  %own = load i64, ptr %own.at
+  %without = and i64 %own, %others
+  store i64 %without, ptr %own.at
+  br label %each
+each:
+  %k = phi i64 [0, %clear], [%k.next, %next]
+  %left = icmp ult i64 %k, %count
+  br i1 %left, label %one, label %done
+one:
+  %thread.at = getelementptr i32, ptr %threads, i64 %k
+  %thread = load atomic i32, ptr %thread.at acquire, align 4
+  %started = icmp ne i32 %thread, 0
+  br i1 %started, label %set, label %next
+set:
+  %x0 = call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %mask)
+  br label %next
+next:
+  %k.next = add i64 %k, 1
+  br label %each
+done:
+  ret void
+}
+"""
+
+_ANYWHERE = """
+define internal i32 @sys.processor() {
+  ret i32 -1
+}
+
+define internal i32 @sys.self() {
+  ret i32 0
+}
+
+define internal void @sys.keep_off(ptr %threads, i64 %count, i32 %processor, i64 %least) {
+  ret void
+}
+"""
+
 _POSIX = {"pthread_create": "", "pthread_detach": "", "sched_yield": ""}
 _SYNCH = "api-ms-win-core-synch-l1-2-0"
 
@@ -138,12 +229,14 @@ def system_of(triple: str) -> System:
     machine, _, rest = triple.partition("-")
     if "windows" in rest:
         names = dict.fromkeys(("CreateThread", "CloseHandle", "SwitchToThread"), "kernel32")
-        return System(_WINDOWS, names | {"WaitOnAddress": _SYNCH, "WakeByAddressAll": _SYNCH})
+        return System(_WINDOWS + _ANYWHERE, names | {"WaitOnAddress": _SYNCH, "WakeByAddressAll": _SYNCH})
     if "apple" in rest:
-        return System(_PTHREADS + _ULOCK, _POSIX | {"__ulock_wait": "", "__ulock_wake": ""})
+        return System(_PTHREADS + _ULOCK + _ANYWHERE, _POSIX | {"__ulock_wait": "", "__ulock_wake": ""})
     if "linux" in rest and machine in FUTEX_CALL:
-        return System(_PTHREADS + _FUTEX.replace("FUTEX,", f"{FUTEX_CALL[machine]},"), _POSIX | {"syscall": ""})
-    return System(_PTHREADS + _POLL, _POSIX | {"usleep": ""})
+        calls = _FUTEX.replace("FUTEX,", f"{FUTEX_CALL[machine]},") + _KEEP_OFF.replace("GETTID", str(GETTID_CALL[machine]))
+        names = dict.fromkeys(("syscall", "sched_getcpu", "sched_getaffinity", "sched_setaffinity"), "")
+        return System(_PTHREADS + calls, _POSIX | names)
+    return System(_PTHREADS + _POLL + _ANYWHERE, _POSIX | {"usleep": ""})
 
 
 def pause_ir(triple: str) -> str:

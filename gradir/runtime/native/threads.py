@@ -5,9 +5,13 @@ ever waits for the pool and nothing can deadlock. Workers are created by the fir
 leaves the child without any). After its last chunk a worker spins for some 15 us, then yields its processor to whoever wants it for some
 150 us, then sleeps; so does a caller whose last chunks are still at work elsewhere: on a busy machine those may have lost their processor.
 
+Workers run wherever the caller may, but not on the caller's processor: a scheduler that wakes them there, or that takes two threads which
+yield to each other for one, has the caller do all the work while another processor idles. Where a caller has moved, so do they.
+
 The ticket word is `generation:16 | chunks:24 | next:24`: one atomic add both claims a chunk and says of which job.
 A claimed chunk keeps its job alive, because the caller leaves only when all chunks are complete; so `@job.*` are stable for whoever
-holds a valid claim. How a range is cut depends on its length, grain and number of threads only, never on who works.
+holds a valid claim. How a range is cut depends on its length, grain and number of threads only, never on who works: into
+chunks that differ by one at most, the longer ones first.
 Measured 0.03 to 0.3 us to dispatch to spinning workers, 0.3 to yielding ones, 10 to sleeping ones, which begin 50 us later.
 """
 
@@ -26,12 +30,17 @@ YIELDS = 500
 virtual machine, because an idle processor is given back to the host, and 10 of them are the caller's."""
 
 
+KEPT_OFF = 64
+"""So many workers at most are kept off the caller's processor."""
+
+
 def threads_ir(triple: str) -> str:
     """LLVM IR of the pool: `@gradir.parallel_for` of the context, `@gradir.threads_reset` for a forked child, `@gradir.workers`."""
     pause = pause_ir(triple)
     declaration = f"declare void @{pause.partition('@')[2].replace('i32 1', 'i32')}\n" if "@" in pause else ""
     text = system_of(triple).ir + _POOL_IR.replace("PAUSE_DECLARATION\n", declaration)
-    for mark, code in (("PAUSE", pause), ("SPINS_AND_YIELDS", SPINS + YIELDS), ("SPINS", SPINS), ("CHUNKS_PER_THREAD", CHUNKS_PER_THREAD)):
+    marks = {"KEPT_OFF_BYTES": 4 * KEPT_OFF, "KEPT_OFF": KEPT_OFF, "PAUSE": pause, "SPINS_AND_YIELDS": SPINS + YIELDS, "SPINS": SPINS}
+    for mark, code in (marks | {"CHUNKS_PER_THREAD": CHUNKS_PER_THREAD}).items():
         text = text.replace(mark, str(code))
     return text
 
@@ -48,9 +57,11 @@ PAUSE_DECLARATION
 @job.function = internal global ptr null
 @job.context = internal global ptr null
 @job.closure = internal global ptr null
-@job.length = internal global i64 0
 @job.chunk = internal global i64 0
+@job.longer = internal global i64 0
 @job.threads = internal global i64 0
+@worker.threads = internal global [KEPT_OFF x i32] zeroinitializer
+@kept.off = internal global i32 -1, align 4
 
 define internal i1 @open_for(i64 %me) {
   %word = load atomic i64, ptr @ticket seq_cst, align 8
@@ -78,11 +89,15 @@ run:
   %function = load ptr, ptr @job.function
   %context = load ptr, ptr @job.context
   %closure = load ptr, ptr @job.closure
-  %length = load i64, ptr @job.length
   %chunk = load i64, ptr @job.chunk
-  %lo = mul i64 %next, %chunk
+  %longer = load i64, ptr @job.longer
+  %short = mul i64 %next, %chunk
+  %extra = call i64 @llvm.smin.i64(i64 %next, i64 %longer)
+  %lo = add i64 %short, %extra
+  %long = icmp slt i64 %next, %longer
+  %one.more = zext i1 %long to i64
   %end = add i64 %lo, %chunk
-  %hi = call i64 @llvm.smin.i64(i64 %end, i64 %length)
+  %hi = add i64 %end, %one.more
   call void %function(ptr %context, ptr %closure, i64 %lo, i64 %hi)
   %before = atomicrmw add ptr @complete, i32 1 seq_cst
   %now = add i32 %before, 1
@@ -103,6 +118,14 @@ done:
 define internal ptr @worker(ptr %argument) {
 entry:
   %me = ptrtoint ptr %argument to i64
+  %number = sub i64 %me, 1
+  %listed = icmp ult i64 %number, KEPT_OFF
+  br i1 %listed, label %list, label %top
+list:
+  %self = call i32 @sys.self()
+  %self.at = getelementptr i32, ptr @worker.threads, i64 %number
+  store atomic i32 %self, ptr %self.at release, align 4
+  store atomic i32 -1, ptr @kept.off release, align 4
   br label %top
 top:
   br label %spin
@@ -137,6 +160,22 @@ rise:
 go:
   call void @claim()
   br label %top
+}
+
+define internal void @keep_off(i64 %threads) {
+entry:
+  %here = call i32 @sys.processor()
+  %before = load atomic i32, ptr @kept.off acquire, align 4
+  %as.before = icmp eq i32 %here, %before
+  br i1 %as.before, label %done, label %move
+move:
+  store atomic i32 %here, ptr @kept.off release, align 4
+  %workers = load i64, ptr @gradir.workers
+  %count = call i64 @llvm.smin.i64(i64 %workers, i64 KEPT_OFF)
+  call void @sys.keep_off(ptr @worker.threads, i64 %count, i32 %here, i64 %threads)
+  br label %done
+done:
+  ret void
 }
 
 define internal void @hire(i64 %wanted) {
@@ -180,22 +219,19 @@ inline:
 split:
   %others = sub i64 %threads, 1
   call void @hire(i64 %others)
+  call void @keep_off(i64 %threads)
   %n.up = add i64 %n, %least
   %n.up1 = sub i64 %n.up, 1
   %most = sdiv i64 %n.up1, %least
   %even = mul i64 %threads, CHUNKS_PER_THREAD
-  %pieces = call i64 @llvm.smin.i64(i64 %most, i64 %even)
-  %p.up = add i64 %n, %pieces
-  %p.up1 = sub i64 %p.up, 1
-  %chunk = sdiv i64 %p.up1, %pieces
-  %c.up = add i64 %n, %chunk
-  %c.up1 = sub i64 %c.up, 1
-  %chunks = sdiv i64 %c.up1, %chunk
+  %chunks = call i64 @llvm.smin.i64(i64 %most, i64 %even)
+  %chunk = sdiv i64 %n, %chunks
+  %longer = srem i64 %n, %chunks
   store ptr %function, ptr @job.function
   store ptr %context, ptr @job.context
   store ptr %closure, ptr @job.closure
-  store i64 %n, ptr @job.length
   store i64 %chunk, ptr @job.chunk
+  store i64 %longer, ptr @job.longer
   store i64 %threads, ptr @job.threads
   store atomic i32 0, ptr @complete release, align 4
   %word = load atomic i64, ptr @ticket monotonic, align 8
@@ -256,6 +292,8 @@ done:
 
 define void @gradir.threads_reset() {
   store i64 0, ptr @gradir.workers
+  store i32 -1, ptr @kept.off
+  call void @llvm.memset.p0.i64(ptr @worker.threads, i8 0, i64 KEPT_OFF_BYTES, i1 false)
   store i64 0, ptr @ticket
   store i32 0, ptr @complete
   store i32 0, ptr @caller.sleeps
