@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -39,6 +39,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+import gradir.ir.quick  # noqa: F401  # pyright: ignore[reportUnusedImport]  (xDSL's methods, quicker)
 from gradir import size_algebra
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ NARROW_CLASSES = (Float16Type, BFloat16Type, Float8E4M3FNType, Float8E5M2Type)
 """Floats that are computed in f32."""
 
 _FLOAT_CLASSES = (Float64Type, Float32Type, *NARROW_CLASSES)
+_SCALAR_CLASSES = frozenset((*get_args(AnyFloat), IntegerType, IndexType))
+"""Looked up by class: `isinstance` asks each class of a union in turn, and each answers slowly."""
+
+_SHAPE = "_gradir_shape"
 _REAL_OF: dict[Attribute, Attribute] = dict(zip(COMPLEXES, (f64, f32)))
 _COMPLEX_OF: dict[Attribute, Attribute] = {real: elem for elem, real in _REAL_OF.items()}
 
@@ -71,7 +76,6 @@ def tensor(elem: Attribute, shape: Iterable[Dim] = ()) -> TensorType[Any]:
     return _tensor(elem, tuple(shape))
 
 
-@lru_cache(maxsize=1 << 14)
 def _shape_of_type(kind: TensorType[Any]) -> Shape:
     sizes = kind.get_shape()
     names = kind.encoding
@@ -96,7 +100,11 @@ def _check_size(text: str, kind: Attribute) -> None:
 def shape_of(value: SSAValue | Attribute) -> Shape:
     """Sizes of a tensor value or type: an int, a name, or None for `?` without a name."""
     kind = value.type if isinstance(value, SSAValue) else value
-    return _shape_of_type(cast("TensorType[Any]", kind))
+    found = kind.__dict__.get(_SHAPE)
+    if found is None:
+        found = _shape_of_type(cast("TensorType[Any]", kind))
+        object.__setattr__(kind, _SHAPE, found)  # beside the fields of a frozen dataclass, which alone compare and hash
+    return found
 
 
 def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
@@ -110,9 +118,7 @@ def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
 def element_of(value: SSAValue | Attribute) -> Attribute:
     """Element type of a tensor value or type; of a scalar, its own type."""
     kind = value.type if isinstance(value, SSAValue) else value
-    if isinstance(kind, AnyFloat | IntegerType | IndexType):
-        return kind
-    return cast("TensorType[Any]", kind).element_type
+    return kind if type(kind) in _SCALAR_CLASSES else cast("TensorType[Any]", kind).element_type
 
 
 def with_size(shape: Shape, dim: int, size: Dim) -> Shape:

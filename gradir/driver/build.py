@@ -38,6 +38,7 @@ from gradir.runtime.manifest import FunctionSpec, KernelRef, Manifest, SourceLin
 from gradir.runtime.target import host_target as this_machine
 from gradir.targets.cpu import compile_object
 from gradir.targets.llvm.module import Translation, translate
+from gradir.targets.workers import worker_limit
 
 _LAST_PASS = {stage: [step.pass_name for step in ROAD if step.stage == stage][-1] for stage in ("tensor", "structured", "buffers")}
 _SNAPSHOTS = {_LAST_PASS["tensor"]: LEVELS[1], _LAST_PASS["structured"]: LEVELS[2], _LAST_PASS["buffers"]: LEVELS[3]}
@@ -68,7 +69,8 @@ def build(
         notes = kernel_notes(module)
         if options.hooks.planned is not None:
             options.hooks.planned(module)
-        if report.keep_ir or (store is None and report.kernels < WORTH_A_WORKER):
+        alone = store is None and (report.kernels < WORTH_A_WORKER or not worker_limit())
+        if report.keep_ir or alone:
             objects, kernels, host = _one_object(module, machine, report)
         else:
             objects, kernels, host = _several_objects(module, machine, store, compiling, report)

@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FunctionType, LocationAttr, Strin
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+import gradir.ir.quick  # noqa: F401  # pyright: ignore[reportUnusedImport]  (xDSL's methods, quicker)
+
 _NOTHING: dict[str, Attribute] = {}
 
 

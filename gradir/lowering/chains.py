@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from gradir.dialects.types import i64_attr, shape_of
+from gradir.dialects.types import Shape, i64_attr, shape_of
 from gradir.lowering.dependences import Dependences, dependences
-from gradir.lowering.groups import STAGE, Group, build, chain_group, is_generic, loops_of
+from gradir.lowering.groups import STAGE, Group, GroupOp, build, chain_group, is_generic, loops_of
 from gradir.lowering.groups.kinds import is_contraction
 from gradir.lowering.schedules.chain import crossing, pays
 from gradir.lowering.schedules.machine import Machine, bytes_of
@@ -61,8 +62,13 @@ def _is_seed(group: Group) -> bool:
 
 
 def _elements(value: SSAValue) -> int | None:
-    shape = shape_of(value)
-    return prod(n for n in shape if isinstance(n, int)) if all(isinstance(n, int) for n in shape) else None
+    return _product(shape_of(value))
+
+
+@lru_cache(maxsize=1 << 12)
+def _product(shape: Shape) -> int | None:
+    sizes = [n for n in shape if isinstance(n, int)]
+    return prod(sizes) if len(sizes) == len(shape) else None
 
 
 def _escapes(chain: Group) -> Iterator[SSAValue]:
@@ -143,6 +149,8 @@ class _Search:
                 if joined is None:
                     refused.add(id(candidate))
                     continue
+                if not _all_small(candidate.ops, size):
+                    return None  # it would stay, and the chain not narrow
                 members, chain = [*members, candidate], joined
                 break
         if chain is None or not self._narrows(chain, size) or not pays(chain, self.machine):
@@ -166,9 +174,10 @@ class _Search:
 
     def _joined(self, members: Sequence[Group]) -> Group | None:
         """One chain of `members`, if it is legal."""
-        if sum(len(g.ops) for g in members) > 4 * MOST_STAGES or self._comes_back(members):
+        if sum(len(g.ops) for g in members) > 4 * MOST_STAGES:
             return None
-        return chain_group([[o.loops for o in g.ops] for g in self._ordered(members)])
+        joined = chain_group([[o.loops for o in g.ops] for g in self._ordered(members)])
+        return None if joined is None or self._comes_back(members) else joined  # following paths costs more than most refusals
 
     def _ordered(self, members: Sequence[Group]) -> list[Group]:
         """Members such that each comes after what it reads; no two of them depend on each other both ways (fuse's invariant)."""
@@ -209,12 +218,15 @@ class _Search:
 
     def _narrows(self, chain: Group, size: int) -> bool:
         """Are what goes in at the contractions and what comes out smaller than the tensors between them, which a reduction looks along?"""
-        assert chain.chain is not None
-        products = [o for o in chain.ops if is_contraction(o)]
-        inner = [o for o in products if _elements(o.output) == size]
-        outer = [o for o in products if _elements(o.output) != size]
-        outside = [v for o in inner for v, _ in o.inputs] + [o.output for o in outer]
-        return bool(inner) and bool(outer) and all((_elements(v) or size) < size for v in outside)
+        sizes = {_elements(o.output) == size for o in chain.ops if is_contraction(o)}
+        return sizes == {True, False} and _all_small(chain.ops, size)
+
+
+def _all_small(ops: Sequence[GroupOp], size: int) -> bool:
+    """Whether contractions among `ops` read less than `size` elements where they make so many, and make less where they do not."""
+    products = [o for o in ops if is_contraction(o)]
+    outside = [v for o in products for v in ([v for v, _ in o.inputs] if _elements(o.output) == size else [o.output])]
+    return all((_elements(v) or size) < size for v in outside)
 
 
 @dataclass

@@ -44,7 +44,11 @@ def dependences(block: Block) -> Dependences:
     ops = list(block.ops)
     found = Dependences(ops, {op: i for i, op in enumerate(ops)})
     for op in ops:
-        for producer in {v.owner for v in used_values(op)}:
+        owners: set[Operation | Block] = {v.owner for v in op.operands}
+        for region in op.regions:
+            for inner in region.walk():
+                owners.update([v.owner for v in inner.operands])
+        for producer in owners:
             if isinstance(producer, Operation) and producer in found.place:
                 found.users.setdefault(producer, []).append(op)
     _wait_at_barriers(found)

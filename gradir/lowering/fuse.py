@@ -23,6 +23,7 @@ from gradir.dialects.upstream import func, linalg, scf
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.chains import find_chains
 from gradir.lowering.dependences import Dependences, dependences
+from gradir.lowering.fold_widenings import fold_widenings
 from gradir.lowering.groups import Group, is_generic, merge, single
 from gradir.lowering.inline_predicates import inline_predicates
 from gradir.lowering.schedules.machine import machine_of
@@ -54,6 +55,8 @@ class Fuse(Pass):
         for function in op.regions[0].block.ops:
             if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
                 for block in _blocks(function):
+                    if self.join and isinstance(target, CudaTargetAttr):
+                        fold_widenings(block, target)
                     groups = fuse_block(block) if self.join else unfused(block)
                     count = _mark(groups if machine is None else find_chains(block, groups, machine), count)
 
@@ -104,6 +107,7 @@ _Node: TypeAlias = "Group | Operation"
 class _Fusion:
     graph: Dependences
     owner: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
+    _later: dict[_Node, list[Operation]] = field(default_factory=dict["_Node", "list[Operation]"])
 
     def add(self, op: Operation) -> None:
         """Give `op` a group of its own, then join it with its producers: predicates first, since others depend on where they went."""
@@ -152,34 +156,34 @@ class _Fusion:
             self.owner[member.op] = joined
         return True
 
-    def _node(self, op: Operation) -> _Node:
-        return self.owner.get(op, op)
-
-    def _after(self, node: _Node) -> Iterator[_Node]:
-        members = [m.op for m in node.ops] if isinstance(node, Group) else [node]
-        for member in members:
-            for op in self.graph.after(member):
-                found = self._node(op)
-                if found is not node:
-                    yield found
+    def _after(self, node: _Node) -> list[Operation]:
+        """Everything that comes after an op, or after the members of a group, its own members included."""
+        found = self._later.get(node)
+        if found is None:
+            members = [m.op for m in node.ops] if isinstance(node, Group) else [node]
+            found = self._later[node] = list(dict.fromkeys(op for member in members for op in self.graph.after(member)))
+        return found
 
     def _has_path(self, a: Group, b: Group) -> bool:
         """Whether a third node lies on a path from a to b. Nodes behind the end of b cannot."""
         end = self.graph.place[b.ops[-1].op]
         if self._first(a) > end:
             return False
-        seen: set[int] = {id(a)}
-        todo = [node for node in self._after(a) if node is not b]
+        owner = self.owner
+        seen: set[_Node] = {a}
+        todo: list[_Node] = [a]
         while todo:
             node = todo.pop()
-            if node is b:
-                return True
-            if id(node) in seen or self._first(node) > end:
-                continue
-            if len(seen) > PATH_BUDGET:
-                return True
-            seen.add(id(node))
-            todo += self._after(node)
+            for op in self._after(node):
+                found = owner.get(op, op)
+                if found is b:
+                    if node is not a:
+                        return True
+                elif found not in seen and self._first(found) <= end:
+                    if len(seen) > PATH_BUDGET:
+                        return True
+                    seen.add(found)
+                    todo.append(found)
         return False
 
     def _first(self, node: _Node) -> int:
@@ -188,7 +192,10 @@ class _Fusion:
 
 def holds_loop(op: Operation) -> bool:
     """A nest with a loop in its body, which `sink-loops` made."""
-    return isinstance(op, linalg.GenericOp) and any(isinstance(inner, scf.ForOp | scf.WhileOp) for inner in op.body.block.ops)
+    return isinstance(op, linalg.GenericOp) and any(inner.regions and isinstance(inner, _LOOPS) for inner in op.body.block.ops)
+
+
+_LOOPS = (scf.ForOp, scf.WhileOp)
 
 
 def _is_predicate(op: Operation) -> bool:

@@ -12,6 +12,8 @@ from gradir.lowering.groups.loops import Extent, Loops, linalg
 
 Kind: TypeAlias = Literal["elementwise", "rows", "contraction", "loops", "chain"]
 
+_NONE = frozenset[int]()
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GroupOp:
@@ -42,7 +44,8 @@ class GroupOp:
     @property
     def reduced(self) -> frozenset[int]:
         """Group dimensions that this op reduces."""
-        return frozenset(d for d, r in zip(self.dims, self.loops.reduced) if r)
+        reduced = self.loops.reduced
+        return frozenset([d for d, r in zip(self.dims, reduced) if r]) if True in reduced else _NONE
 
     @property
     def init(self) -> SSAValue | None:

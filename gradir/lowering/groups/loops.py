@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
@@ -74,14 +74,25 @@ def is_generic(op: Operation) -> bool:
 
 def pure_dims(map: AffineMap) -> tuple[int, ...] | None:
     """The dimensions of a map whose results are dimensions and nothing else."""
-    found = tuple(e.position for e in map.results if isinstance(e, AffineDimExpr))
+    found = tuple([e.position for e in map.results if isinstance(e, AffineDimExpr)])
     return found if len(found) == len(map.results) else None
 
 
-def _read(map: AffineMap) -> Read | None:
+def _read_of(map: AffineMap) -> Read | None:
     if not all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in map.results):
         return None
-    return tuple(e.position if isinstance(e, AffineDimExpr) else None for e in map.results)
+    return tuple([e.position if isinstance(e, AffineDimExpr) else None for e in map.results])
+
+
+_READ = "_gradir_read"
+
+
+def _read(map: AffineMapAttr) -> Read | None:
+    """How an operand with this map is read. Nests share their maps, which keep the answer beside their fields."""
+    kept = map.__dict__
+    if _READ not in kept:
+        object.__setattr__(map, _READ, _read_of(map.data))
+    return kept[_READ]
 
 
 def extents_of(type_: Attribute) -> tuple[Extent, ...]:
@@ -96,19 +107,20 @@ def extents_of(type_: Attribute) -> tuple[Extent, ...]:
 def loops_of(op: Operation, fills: Mapping[SSAValue, SSAValue] | None = None) -> Loops:
     """The facts of `op`; `fills` maps a memref to the scalar that was filled into it (level 3 only)."""
     assert is_generic(op) and isinstance(op, linalg.GenericOp), f"{op.name} is not a linalg.generic with one output"
-    maps = [m.data for m in op.indexing_maps.data]
+    attributes = op.indexing_maps.data
+    maps = [m.data for m in attributes]
     block = op.body.block
     operands, destination = op.operands[:-1], op.operands[-1]
     output_loops = pure_dims(maps[-1])
     assert output_loops is not None and len(set(output_loops)) == len(output_loops), "the output map must be a projected permutation"
-    inputs = tuple((v, m) for v, m, arg in zip(operands, maps, block.args) if arg.first_use is not None)
+    used = [(v, m) for v, m, arg in zip(operands, attributes, block.args) if arg.first_use is not None]
     combiner, multiplies = _combination(block)
     return Loops(
         op=op,
         extents=_extents(op, maps),
-        reduced=tuple(t.data is linalg.IteratorType.REDUCTION for t in op.iterator_types.data),
-        inputs=inputs,
-        reads=tuple((v, _read(m)) for v, m in inputs),
+        reduced=tuple([t.data is linalg.IteratorType.REDUCTION for t in op.iterator_types.data]),
+        inputs=tuple([(v, m.data) for v, m in used]),
+        reads=tuple([(v, _read(m)) for v, m in used]),
         captured=captured_by(block),
         output=op.results[0] if op.results else destination,
         output_loops=output_loops,
@@ -141,7 +153,9 @@ def captured_by(block: Block) -> tuple[SSAValue, ...]:
     inside: set[SSAValue] = set(block.args)
     found: dict[SSAValue, None] = {}
     for op in block.walk():
-        found.update((v, None) for v in op.operands if v not in inside)
+        for value in op.operands:
+            if value not in inside:
+                found[value] = None
         inside.update(op.results)
         for region in op.regions:
             inside.update(a for b in region.blocks for a in b.args)
