@@ -66,10 +66,10 @@ class Barriers(Calls):
         self._count(barrier, gang, threads, wanted)
         for block in np.unique(self.blocks.block_of(gang.warps)):
             mine = gang.warps[self.blocks.block_of(gang.warps) == block]
-            clocks = self.order.clocks[mine].max(0)
+            clocks = self.history.clocks[mine].max(0)
             before = barrier.told.get(int(block))
             barrier.told[int(block)] = clocks if before is None else np.maximum(before, clocks)
-        self.order.tick(gang.warps)
+        self.history.tick(gang.warps)
         self.check_barriers()
 
     def _count(self, barrier: Barrier, gang: Gang, threads: Array, wanted: int) -> None:
@@ -109,10 +109,15 @@ class Barriers(Calls):
     def _join(self, warps: Array, barrier: Barrier) -> None:
         blocks = self.blocks.block_of(warps)
         if len(warps) == self.warps and not barrier.told:
-            self.order.join_all()
+            per_block = self.history.clocks.reshape(self.blocks.count, self.blocks.per_block, -1)
+            per_block[:] = per_block.max(1, keepdims=True)
+            self.history.tick(np.arange(self.warps))
+            for block in range(self.blocks.count if self.order.active else 0):
+                self.order.share(np.arange(block * self.blocks.per_block, (block + 1) * self.blocks.per_block))
             return
         for block in np.unique(blocks):
-            self.order.join(warps[blocks == block], barrier.told.get(int(block)))
+            self.history.join(warps[blocks == block], barrier.told.get(int(block)))
+            self.order.share(warps[blocks == block])
 
     def report_stuck(self) -> None:
         """Report whoever still waits."""

@@ -118,7 +118,7 @@ class _Pieces:
             if not free.all():
                 free |= (old == me) | ~self._unordered_since(mine, old, at[cell])
             if slot == 1 and not free.all():
-                per = self.order.per_block
+                per = self.order.peers
                 first = self.reader[0][cell]
                 free |= ((old - 1) // per == (first - 1) // per) & (mine // per != (first - 1) // per)
             chosen = cell[free]
@@ -130,7 +130,7 @@ class _Pieces:
             me, mine, now, cell = me[left], mine[left], now[left], cell[left]
 
     def _unordered_since(self, mine: Array, old: Array, at: Array) -> Array:
-        resident = mine - self.order.first * self.order.per_block
+        resident = mine - self.order.first * self.order.peers
         inside = (resident >= 0) & (resident < len(self.order.clocks))
         found = np.ones(mine.shape, np.bool_)
         found[inside] = self.order.unordered(resident[inside], np.maximum(old[inside] - 1, 0), at[inside])

@@ -53,9 +53,9 @@ class Operands:
         self.local = np.full((warps, LANES, self.frames.get("", 0)), POISON, np.uint8)
         self.stack = np.zeros((warps, LANES), np.int64)
         """Of each lane, where in its local memory the running activation has its variables."""
+        self.history = SharedHistory(self.blocks.count, self.blocks.per_block, max(self.blocks.shared.shape[1], 1), self.granule)
         self.order = self.accesses.order
-        self.order.begin(self.blocks.first, self.blocks.count)
-        self.history = SharedHistory(self.order, self.blocks.count, max(self.blocks.shared.shape[1], 1), self.granule)
+        self.order.begin(self.blocks.first * self.blocks.per_block // self.order.peers, self.history.clocks)
         self.carry = np.zeros((warps, LANES), np.bool_)
         """The condition code of each lane: the carry of `add.cc` and its kin."""
         self.position = 0

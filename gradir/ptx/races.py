@@ -1,7 +1,8 @@
-"""Races in shared memory: an access that nothing orders after an earlier one of another warp, whatever ran first.
+"""Races in shared memory, by vector clocks: an access that nothing orders after an earlier one of another warp, whatever ran first.
 
-An access is compared with the last write and with the last read by every warp of its bytes (`gradir.ptx.ordering` says what is ordered);
-bytes are grouped by the narrowest access of the kernel. Two strong accesses, such as atomics, never race.
+Every warp has a clock for each warp of its block: how much of that warp's past is known to be over. A barrier joins the clocks of those
+that take part (and `gradir.ptx.ordering` those that synchronise by fences). An access is compared with the last writes and reads of its
+bytes; bytes are grouped by the narrowest access of the kernel. Two strong accesses, such as atomics, never race.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from gradir.ptx.ordering import Ordering
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SharedHistory:
-    """Who accessed which part of the shared memory of every block last."""
+    """Who accessed which part of the shared memory of every block last, and what every warp knows to be over."""
 
-    def __init__(self, order: Ordering, blocks: int, size: int, granule: int) -> None:
-        self.order = order
+    def __init__(self, blocks: int, per_block: int, size: int, granule: int) -> None:
         self.granule = granule
-        self.per_block = order.per_block
+        self.per_block = per_block
+        self.clocks = np.zeros((blocks * per_block, per_block), np.int32)
+        self.clocks[np.arange(blocks * per_block), np.arange(blocks * per_block) % per_block] = 1
         count = -(-size // granule)
         self._writer = np.full((blocks, count), -1, np.int8)
         self._written_at = np.zeros((blocks, count), np.int32)
@@ -29,6 +29,18 @@ class SharedHistory:
         self._strong = np.zeros((blocks, count), np.bool_)
         self._read_at = np.zeros((blocks, count, self.per_block), np.int32)
         self._read_place = np.zeros((blocks, count), np.int32)
+
+    def join(self, warps: Array, arrived: Array | None = None) -> None:
+        """A barrier of one block: all of `warps` know what each of them, and `arrived` (clocks of warps that went on), knows."""
+        known = self.clocks[warps].max(0)
+        if arrived is not None:
+            known = np.maximum(known, arrived)
+        self.clocks[warps] = known
+        self.tick(warps)
+
+    def tick(self, warps: Array) -> None:
+        """What these warps do from now on is later than what others have been told of."""
+        self.clocks[warps, warps % self.per_block] += 1
 
     def write(self, warps: Array, blocks: Array, offsets: Array, width: int, place: int, *, strong: bool = False) -> tuple[Array, Array]:
         """Lanes whose write races, and the instruction of the other access; arguments are flat, one entry per lane."""
@@ -44,7 +56,7 @@ class SharedHistory:
         races = np.zeros(warps.shape, np.bool_)
         others = np.full(warps.shape, -1, np.int32)
         mine = warps % self.per_block
-        known = self.order.clocks[warps]
+        known = self.clocks[warps]
         now = known[np.arange(len(warps)), mine]
         for cell in self._cells(offsets, width):
             self._with_writer(known, mine, blocks, cell, races, others, strong)
