@@ -83,8 +83,8 @@ class GpuProgram:
         return self.family.inputs(np.random.default_rng(len(self.name)), self.family.sizes[self.size], self.dtype)
 
 
-LINES = {"aligned": (2048,), "odd": (37,), "tail": (1030,), "one": (1,), "zero": (0,)}
-GRIDS = {"aligned": (16, 64), "odd": (5, 37), "tail": (33, 70), "one": (1, 1), "zero": (0, 5)}
+LINES = {"aligned": (1 << 15,), "odd": (37,), "tail": (1030,), "one": (1,), "zero": (0,)}
+GRIDS = {"aligned": (96, 320), "odd": (5, 37), "tail": (33, 70), "one": (1, 1), "zero": (0, 5)}
 CUBES = {"aligned": (4, 8, 32), "odd": (3, 5, 7), "tail": (2, 33, 35), "one": (1, 1, 1), "zero": (3, 0, 4)}
 ROWS = {"aligned": (9, 256), "odd": (3, 101), "tail": (2, 1540), "one": (1, 1), "zero": (0, 9), "long": (2, 9216), "short": (70, 10)}
 SORTS = {"aligned": (2, 64), "odd": (5, 37), "tail": (3, 70), "one": (1, 1), "zero": (0, 5)}
@@ -229,8 +229,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("full reductions", full_reductions, GRIDS, (F32, I32), without=frozenset({"zero"})),
     Family("full sums", full_sums, {**LINES, "long": (70000,)}, (F32, BF16, F64)),
     Family("gather", looked_up, GRIDS, (F32, BF16, I8), table_inputs),
-    Family("scatter", table_gradient, GRIDS, (F32, BF16, F64), table_inputs),
-    Family("scan", accumulated, GRIDS, (F32, F64, I32)),
+    Family("scatter", table_gradient, SORTS, (F32, BF16, F64), table_inputs),
+    Family("scan", accumulated, SORTS, (F32, F64, I32)),
     Family("sort", ordered, SORTS, (F32, BF16, I32)),
     Family("top k", best, ROWS, (F32,)),
     Family("windows", windows, IMAGES, (F32, BF16)),

@@ -23,6 +23,7 @@ SMS: dict[str, int] = {
     "sm_90": 132,
     "sm_90a": 132,
     "sm_100": 148,
+    "sm_100a": 148,
     "sm_120": 170,
 }
 """Known architectures and the multiprocessors of their usual card: grids are sized by it, nothing depends on it for correctness."""

@@ -20,6 +20,7 @@ from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind, 
 from gradir.lowering.lower_kernels.bodies import combine, widened
 from gradir.lowering.lower_kernels.builder import INDEX, Index, LoopBuilder
 from gradir.lowering.lower_kernels.tiles import Operand, Tile, read
+from gradir.lowering.lower_kernels_gpu.alignment import align_accesses
 
 WARP = 32
 DECLARED_BYTES = 48 << 10
@@ -86,7 +87,13 @@ class Launch:
     def grid_loop(self, total: Index, body: Callable[[LoopBuilder, Index], None]) -> None:
         """`body` at every i < total, one thread each; the grid walks on where there are more."""
         per_block = self.threads[0]
+        if not self.blocks:
+            return
         first = self.b.add(self.b.mul(self.block(), per_block), self.thread())
+        if isinstance(total, int) and total <= self.blocks * per_block:  # the grid covers all points
+            inside = True if total == self.blocks * per_block else compare(self.b, "slt", first, total)
+            branch(self.b, inside, lambda b: body(b, first))
+            return
 
         def step(b: LoopBuilder, i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             body(b, i)
@@ -116,13 +123,15 @@ class Launch:
         given = self.kernel.source.arg_attrs
         own = list(given.data) if given is not None else [DictionaryAttr({}) for _ in self.kernel.source.body.block.args]
         own += [DictionaryAttr({"gradir.access": StringAttr("readwrite")}) for _ in self.temporaries]
-        return gpu.kernel_function(name, Region(block), operands, (*self.threads, 1), own)
+        function = gpu.kernel_function(name, Region(block), operands, (*self.threads, 1), own)
+        align_accesses(function)
+        return function
 
     # Values of the group's ops
 
     def operand(self, op: BoundOp) -> Operand:
         """Where the value of `op` lies in memory."""
-        return Operand(self.kernel.value(op.key), op.output.map)
+        return op.output
 
     def pull(self, b: LoopBuilder, key: SSAValue, tile: Tile, known: dict[SSAValue, SSAValue], memory: frozenset[SSAValue]) -> SSAValue:
         """The value of the op that produces `key` at `tile`: known, read from `memory`, or computed from what it reads."""
@@ -210,22 +219,35 @@ def both(b: LoopBuilder, conditions: Sequence[SSAValue | bool]) -> SSAValue | bo
     return found
 
 
-def divide(b: LoopBuilder, a: Index, by: Index) -> tuple[Index, Index]:
-    """Quotient and remainder of indices that are not negative."""
+def divide(b: LoopBuilder, a: Index, by: Index, *, small: bool = False) -> tuple[Index, Index]:
+    """Quotient and remainder of indices that are not negative; `small` ones, below 2^31, in 32 bits: a 64-bit division is a long one."""
     if by == 1:
         return a, 0
     if isinstance(a, int) and isinstance(by, int):
         return divmod(a, by)
     operands = b.values([a, by])
-    return b(arith.DivUIOp, operands, [INDEX]), b(arith.RemUIOp, operands, [INDEX])
+    if not small:
+        return b(arith.DivUIOp, operands, [INDEX]), b(arith.RemUIOp, operands, [INDEX])
+    narrow = b(arith.IndexCastOp, [operands[0]], [i32])
+    divisor = b.constant(IntegerAttr(by, i32)) if isinstance(by, int) else b(arith.IndexCastOp, [operands[1]], [i32])
+    quotient = b(arith.DivUIOp, [narrow, divisor], [i32])
+    rest = b(arith.RemUIOp, [narrow, divisor], [i32])
+    return b(arith.IndexCastUIOp, [quotient], [INDEX]), b(arith.IndexCastUIOp, [rest], [INDEX])
 
 
-def place(b: LoopBuilder, tile: Tile, dims: Sequence[int], extents: Sequence[Index], linear: Index) -> Tile:
-    """`tile` at the point number `linear` of the row-major space of `dims`."""
+def place(b: LoopBuilder, tile: Tile, dims: Sequence[int], extents: Sequence[Index], linear: Index, lanes: int = 1) -> Tile:
+    """`tile` at the point number `linear` of the row-major space of `dims`; with `lanes`, at the vector of that number."""
+    count = static_size(dims, extents)
+    small = count is not None and count < 1 << 31
     for dim in reversed(dims[1:]):
-        linear, at = divide(b, linear, extents[dim])
-        tile = tile.moved(dim, at)
-    return tile.moved(dims[0], linear) if dims else tile
+        extent = extents[dim]
+        if lanes > 1:
+            assert isinstance(extent, int)
+            extent //= lanes
+        linear, at = divide(b, linear, extent, small=small)
+        tile = tile.moved(dim, b.mul(at, lanes))
+        lanes = 1
+    return tile.moved(dims[0], b.mul(linear, lanes)) if dims else tile
 
 
 def size_of(b: LoopBuilder, dims: Sequence[int], extents: Sequence[Index]) -> Index:

@@ -21,7 +21,7 @@ from gradir.lowering.lower_kernels_gpu.columns import reduce_columns
 from gradir.lowering.lower_kernels_gpu.contraction import Tiles, gpu_schedule, lower_product, workspace_type
 from gradir.lowering.lower_kernels_gpu.epilogue import add_parts
 from gradir.lowering.lower_kernels_gpu.launch import Launch
-from gradir.lowering.lower_kernels_gpu.maps import THREADS, map_op, map_points
+from gradir.lowering.lower_kernels_gpu.maps import THREADS, lower_elementwise, map_op, map_points
 from gradir.lowering.lower_kernels_gpu.product import product_of
 from gradir.lowering.lower_kernels_gpu.rows import plan_rows, sweep_rows
 from gradir.lowering.lower_kernels_gpu.templates import Sequential
@@ -77,6 +77,7 @@ def lower_kernel(source: func.FuncOp, target: CudaTargetAttr) -> tuple[func.Func
             plan = None
     if plan is None:
         plan = _template(source) if _is_template(source) else _op_by_op(source)
+    plan.launches = [launch for launch in plan.launches if launch.blocks]  # nothing is launched over an empty space
     name = source.sym_name.data
     names = [name if len(plan.launches) == 1 else f"{name}_{k}" for k in range(len(plan.launches))]
     kernels = [launch.finish(n) for launch, n in zip(plan.launches, names)]
@@ -97,8 +98,7 @@ def _in_place(launch: Launch) -> bool:
 
 def _elementwise(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
     launch = Launch.of_group(source, group, [], (THREADS, 1))
-    stores = [op for op in launch.space.ops if op.stored]
-    map_points(launch, range(len(group.space)), stores, frozenset())
+    lower_elementwise(launch, group, target)
     return _Plan(source, [], [launch])
 
 

@@ -1,4 +1,4 @@
-"""Launches of one thread per point: elementwise groups, single ops of any kind, columns of reductions within a thread."""
+"""Launches of one thread per point or vector: elementwise groups, single ops of any kind, columns of reductions within a thread."""
 
 from __future__ import annotations
 
@@ -6,16 +6,70 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from gradir.dialects.kernel import ElementwiseAttr
+from gradir.dialects.target import CudaTargetAttr
 from gradir.dialects.upstream import linalg
+from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import combine, narrowed, widened
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
+from gradir.lowering.lower_kernels.collapse import collapse
+from gradir.lowering.lower_kernels.elementwise import runs_on_vectors
 from gradir.lowering.lower_kernels.loops import adds_in_f64
-from gradir.lowering.lower_kernels.tiles import Tile, read, write
-from gradir.lowering.lower_kernels_gpu.launch import Launch, place, size_of, static_size
+from gradir.lowering.lower_kernels.tiles import Axis, Tile, read, write
+from gradir.lowering.lower_kernels_gpu.launch import Launch, branch, compare, place, size_of, static_size
+from gradir.lowering.schedules.gpu_elementwise import THREADS, schedule_elementwise
 
-THREADS = 256
 BLOCKS_OF_UNKNOWN_SIZE = 1024
+MOST_BLOCKS = (1 << 31) - 1
+
+
+def lower_elementwise(launch: Launch, group: Group, target: CudaTargetAttr) -> None:
+    """The whole launch: `tile` of the schedule is [accesses of a thread, elements of an access], `block` its threads."""
+    launch.space = collapse(launch.kernel, launch.space, range(len(group.space)))
+    space = launch.space
+    rank = len(space.extents)
+    stores = [op for op in space.ops if op.stored]
+    schedule = launch.kernel.schedule
+    if schedule.kind != "elementwise" or len(schedule.field("tile")) != 2:
+        schedule = schedule_elementwise(group, target)
+    assert isinstance(schedule, ElementwiseAttr)
+    accesses, lanes = schedule.field("tile")
+    threads = (*schedule.field("block"), THREADS)[0]
+    last = max((d for d in range(rank) if space.extents[d] != 1), default=None)
+    total = static_size(range(rank), space.extents)
+    if last is None or total is None or not total or not runs_on_vectors(space, last):
+        map_points(launch, range(rank), stores, frozenset())
+        return
+    extent = space.extents[last]
+    assert isinstance(extent, int)
+    while extent % lanes:
+        lanes //= 2
+    dims = range(last + 1)
+    launch.threads = (threads, 1)
+    vectors = total // lanes
+    launch.blocks = -(-vectors // (threads * accesses))
+    axes = (Axis(last, lanes),) if lanes > 1 else ()
+    b = launch.b
+    first = b.add(b.mul(launch.block(), threads * accesses), launch.thread())
+    places = [b.add(first, k * threads) for k in range(accesses)]
+
+    def points(c: LoopBuilder, numbers: Sequence[Index]) -> None:
+        """Everything is read before anything is written: several reads are on their way at once, and outputs may be inputs."""
+        written: list[tuple[BoundOp, SSAValue, Tile]] = []
+        for number in numbers:
+            tile = place(c, space.origin, dims, space.extents, number, lanes).with_axes(*axes)
+            known: dict[SSAValue, SSAValue] = {}
+            written += [(op, launch.pull(c, op.key, tile, known, frozenset()), tile) for op in stores]
+        for op, value, tile in written:
+            c.loc = op.op.location
+            write(c, value, op.output, tile)
+
+    if vectors % (threads * accesses) == 0:
+        points(b, places)
+        return
+    for number in places:
+        branch(b, compare(b, "slt", number, vectors), lambda c, number=number: points(c, [number]))
 
 
 def map_points(launch: Launch, dims: Sequence[int], stores: Sequence[BoundOp], memory: frozenset[SSAValue]) -> None:
@@ -69,4 +123,4 @@ def _value(launch: Launch, op: BoundOp, b: LoopBuilder, tile: Tile) -> SSAValue:
 
 
 def _blocks(points: int | None) -> int:
-    return BLOCKS_OF_UNKNOWN_SIZE if points is None else max(1, min(-(-points // THREADS), 1 << 16))
+    return BLOCKS_OF_UNKNOWN_SIZE if points is None else min(-(-points // THREADS), MOST_BLOCKS)
