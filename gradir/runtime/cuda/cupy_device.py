@@ -9,7 +9,7 @@ import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -185,9 +185,11 @@ class CupyDevice(Device):
         side.begin_capture()
         try:
             queue(self._side)
-        finally:
-            graph = side.end_capture()
-        return CupyGraph(graph)
+        except BaseException:
+            with suppress(RuntimeError):  # what was captured so far is of no use
+                side.end_capture()
+            raise
+        return CupyGraph(side.end_capture())
 
     def synchronize_all(self) -> None:
         self.synchronisations += 1

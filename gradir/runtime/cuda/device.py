@@ -62,6 +62,11 @@ class Stream(ABC):
         self.device = device
         self.recent: list[Launched] = []
 
+    def note(self, launched: Launched) -> None:
+        """Remember what was queued last."""
+        if launched.kernels:
+            self.recent = [*self.recent[-15:], launched]
+
     @abstractmethod
     def synchronize(self) -> None:
         """Wait until all its work is over. Raises the `GradirError` of work that failed."""

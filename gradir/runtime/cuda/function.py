@@ -14,7 +14,7 @@ from gradir.runtime.call import scalar_word
 from gradir.runtime.caller import caller_location
 from gradir.runtime.cuda.array import DeviceArray
 from gradir.runtime.cuda.device import Device, Stream
-from gradir.runtime.cuda.program import GRAPH_LAUNCHES, DeviceProgram, GraphCache, Outcome
+from gradir.runtime.cuda.program import GRAPH_LAUNCHES, Captured, DeviceProgram, GraphCache, Outcome
 from gradir.runtime.donation import shared_memory
 from gradir.runtime.dtypes import numpy_dtype
 from gradir.runtime.library.table import failure
@@ -190,12 +190,15 @@ class DeviceFunction:
         captured = graphs.enabled and self.device.graphs
         scratch = program.scratch(stream)
         key = (*words, scratch)
-        graph = graphs.find(key) if captured else None
-        if graph is None and captured and graphs.seen(key):
-            graph = self.device.capture(stream, lambda s: self._checked(words, s, scratch))
-            graphs.store(key, graph)
-        if graph is not None:
-            graph.launch(stream)
+        found = graphs.find(key) if captured else None
+        if found is None and captured and graphs.seen(key):
+            outcomes: list[Outcome] = []
+            graph = self.device.capture(stream, lambda s: outcomes.append(self._checked(words, s, scratch)))
+            found = Captured(graph, outcomes[-1].launched)
+            graphs.store(key, found)
+        if found is not None:
+            found.graph.launch(stream)
+            stream.note(found.launched)
             return
         outcome = self._checked(words, stream, scratch)
         if captured and outcome.repeatable and outcome.launches >= GRAPH_LAUNCHES:

@@ -10,6 +10,7 @@ import ctypes
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -220,9 +221,9 @@ class DeviceProgram:
             status = _ENTRY(entry)(ctypes.byref(context), slots)
         count = table.launches
         last = [self.launch_place(recent[k % abi.RECENT_LAUNCHES]) for k in range(max(0, count - 8), count)]
-        if last:
-            stream.recent = [*stream.recent[-15:], Launched(function, tuple(last))]
-        return Outcome(status, call, count, (error.code, error.op_id, *error.operands))
+        launched = Launched(function, tuple(last))
+        stream.note(launched)
+        return Outcome(status, call, count, (error.code, error.op_id, *error.operands), launched)
 
     def refused(self, function: str, op_id: int, status: int) -> GradirError:
         """The error of host code that the driver refused something."""
@@ -237,10 +238,10 @@ class DeviceProgram:
 class Outcome:
     """How a call of host code ended."""
 
-    __slots__ = ("call", "error", "launches", "status")
+    __slots__ = ("call", "error", "launched", "launches", "status")
 
-    def __init__(self, status: int, call: Call, launches: int, error: tuple[int, ...]) -> None:
-        self.status, self.call, self.launches, self.error = status, call, launches, error
+    def __init__(self, status: int, call: Call, launches: int, error: tuple[int, ...], launched: Launched) -> None:
+        self.status, self.call, self.launches, self.error, self.launched = status, call, launches, error, launched
 
     @property
     def repeatable(self) -> bool:
@@ -248,14 +249,22 @@ class Outcome:
         return self.status == 0 and not self.call.outside
 
 
+@dataclass(frozen=True)
+class Captured:
+    """A graph, and what it launches."""
+
+    graph: Graph
+    launched: Launched
+
+
 class GraphCache:
     """Captured calls by the words that they were called with; a call is captured when it comes for the second time."""
 
     def __init__(self) -> None:
         self.enabled = os.environ.get(GRAPHS_VARIABLE, "1") != "0"
-        self._graphs: OrderedDict[Any, Graph | None] = OrderedDict()
+        self._graphs: OrderedDict[Any, Captured | None] = OrderedDict()
 
-    def find(self, key: Any) -> Graph | None:
+    def find(self, key: Any) -> Captured | None:
         """The graph of a key."""
         found = self._graphs.get(key)
         if found is not None:
@@ -270,15 +279,15 @@ class GraphCache:
         """A call with this key went well and can be repeated."""
         self._keep(key, None)
 
-    def store(self, key: Any, graph: Graph) -> None:
+    def store(self, key: Any, graph: Captured) -> None:
         """Keep a graph; the one that was not used for longest goes."""
         self._keep(key, graph)
 
-    def _keep(self, key: Any, graph: Graph | None) -> None:
+    def _keep(self, key: Any, graph: Captured | None) -> None:
         self._graphs[key] = graph
         self._graphs.move_to_end(key)
         while len(self._graphs) > GRAPHS:
             self._graphs.popitem(last=False)
 
 
-__all__ = ["DeviceProgram", "GraphCache", "Outcome"]
+__all__ = ["Captured", "DeviceProgram", "GraphCache", "Outcome"]
