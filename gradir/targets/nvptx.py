@@ -122,6 +122,31 @@ def assemble(ptx: str, arch: str) -> tuple[bytes, list[KernelReport]]:
         return target.read_bytes(), _reports(done.stderr)
 
 
+DISASSEMBLERS = (("cuobjdump", "-sass"), ("nvdisasm",))
+"""Commands that print the machine code of a cubin, the first that is there is used."""
+
+
+def disassemble(cubin: bytes) -> str:
+    """The machine code of a cubin as text. GradirError OP044 where no command of the CUDA toolkit for that is on the PATH."""
+    command = next(([path, *options] for name, *options in DISASSEMBLERS if (path := shutil.which(name)) is not None), None)
+    if command is None:
+        raise GradirError(
+            "nothing here prints machine code of a GPU",
+            part="operator",
+            code="OP044",
+            expected="cuobjdump or nvdisasm on the PATH",
+            found="neither",
+            hint="install the CUDA toolkit, or write the cubin (`--to=cubin`) and take it where there is one",
+        )
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run([*command, file.name], capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        raise failed("", ".cubin", f"{command[0]} ended with {done.returncode}", done.stderr)
+    return done.stdout
+
+
 _NAME = re.compile(r"Compiling entry function '([^']+)'")
 
 

@@ -1,4 +1,4 @@
-"""`gradir-translate`: a module at any level down to LLVM IR, assembly, object code or PTX; StableHLO in and out."""
+"""`gradir-translate`: a module at any level down to LLVM IR, assembly, object code, PTX, cubin or SASS; StableHLO in and out."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from gradir.tools.process import DIAGNOSED, OK, USAGE, exit_with
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-FORMATS = {"llvm-ir": "to_llvm_ir", "asm": "to_assembly", "obj": "to_object", "ptx": "to_ptx"}
+FORMATS = {"llvm-ir": "to_llvm_ir", "asm": "to_assembly", "obj": "to_object", "ptx": "to_ptx", "cubin": "to_cubin", "sass": "to_sass"}
 """`--to` -> function of `gradir.targets.translate`."""
 
 OURS = "gradir"
 """Our own text, as a format: what is read unless `--from` says otherwise; written, it is the level of the module that was read."""
 
+
+OF_A_GPU = ("ptx", "cubin", "sass")
+"""Formats that only a module for CUDA has: its target where it names none."""
 
 STABLEHLO = "stablehlo"
 """StableHLO's text, as a format in both directions."""
@@ -72,7 +75,7 @@ def translate(text: str, args: argparse.Namespace) -> str | bytes:
     if args.to == STABLEHLO:
         return _export_stablehlo(module)
     drop_checks(module)
-    target = args.target or ("cuda" if args.to == "ptx" and "gradir.target" not in module.attributes else "")
+    target = args.target or ("cuda" if args.to in OF_A_GPU and "gradir.target" not in module.attributes else "")
     lowered = lower(module, target=target, cpu=args.cpu, threads=args.threads)
     return getattr(targets, FORMATS[args.to])(lowered)
 
@@ -102,7 +105,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--to", required=True, choices=sorted([*FORMATS, OURS, STABLEHLO]), help="what to write")
     add("--from", dest="source", default=OURS, choices=(OURS, STABLEHLO), help="what FILE holds (gradir: MLIR text at any level)")
     add("-o", dest="output", default="-", metavar="FILE", help="where the result goes; - is standard output (default)")
-    add("--target", default="", choices=("", "host", "cpu", "cuda"), help="machine, if the module names none (host; for ptx cuda)")
+    add(
+        "--target",
+        default="",
+        choices=("", "host", "cpu", "cuda"),
+        help="machine, if the module names none (host; for ptx, cubin and sass cuda)",
+    )
     add("--cpu", "-mcpu", default="", metavar="NAME", help="processor or sm_NN, as LLVM calls it")
     add("--threads", type=int, default=0, metavar="N", help="threads to schedule for (default: all of the target)")
     add("--load", action="append", default=[], metavar="FILE.py", help="plugin; repeatable")

@@ -86,7 +86,7 @@ def test_blocking_launches_name_the_one(fake: FakeCupy, monkeypatch: pytest.Monk
     f = jitted(lambda x: x + 1)
     np.testing.assert_array_equal(f(np.ones(4, np.float32)).numpy(), np.full(4, 2))
     fake.failing = "cudaErrorIllegalAddress"
-    with pytest.raises(GradirError, match="kernel @.* failed") as caught:
+    with pytest.raises(GradirError, match=r"kernel @.* failed") as caught:
         f(np.ones(4, np.float32))
     assert caught.value.code == "RT073" and "test_cupy_device.py" in caught.value.location and "illegal memory" in caught.value.found
 
