@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from typing import Any
@@ -105,7 +106,13 @@ def __getattr__(name: str) -> Any:
         if name in ("random", "linalg", "fft"):
             return import_module(_PYTHON + name)
         raise AttributeError(f"module 'gradir' has no attribute {name!r}", name=name, obj=sys.modules[__name__])  # "did you mean"
-    value = getattr(import_module(home), name)
+    collecting = gc.isenabled()
+    gc.disable()  # what an import makes stays: looking for garbage in it costs a twentieth of the time
+    try:
+        value = getattr(import_module(home), name)
+    finally:
+        if collecting:
+            gc.enable()
     globals()[name] = value
     return value
 

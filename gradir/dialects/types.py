@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
     i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -204,6 +205,12 @@ def _i64_array(values: tuple[int, ...]) -> DenseArrayBase[Any]:
 def i64_array(values: Iterable[int]) -> DenseArrayBase[Any]:
     """`array<i64: ...>`, interned."""
     return _i64_array(tuple(values))
+
+
+@lru_cache(None)
+def segments(*counts: int) -> DenseArrayBase[Any]:
+    """The property `operandSegmentSizes`, for `Op.create`: of a linalg op, the numbers of inputs and outputs."""
+    return DenseArrayBase.from_list(i32, list(counts))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -11,7 +13,12 @@ from gradir.driver.lower import run_passes
 from gradir.driver.pipelines import Request
 from gradir.driver.report import CompileReport
 from gradir.ir.structure import function_named
-from gradir.lowering.freeze import Split, freeze
+
+if TYPE_CHECKING:
+    from gradir.lowering.freeze import Split
+
+FREEZE = "gradir.lowering.freeze"
+"""Loaded when somebody freezes."""
 
 
 def split_frozen(module: ModuleOp, name: str, frozen: Sequence[int], target: str, report: CompileReport) -> Split:
@@ -19,9 +26,9 @@ def split_frozen(module: ModuleOp, name: str, frozen: Sequence[int], target: str
 
     A target without panels for registers (CUDA) keeps the function as it is.
     """
-    machine = parse_target(target)
+    freezing, machine = import_module(FREEZE), parse_target(target)
     if not isinstance(machine, CpuTargetAttr):
-        return Split(None, tuple(range(len(function_named(module, name).body.block.args))))
+        return freezing.Split(None, tuple(range(len(function_named(module, name).body.block.args))))
     run_passes(module, [Request("inline")], report)
     with report.stage("freeze"):
-        return freeze(module, name, frozen, machine)
+        return freezing.freeze(module, name, frozen, machine)

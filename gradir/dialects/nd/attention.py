@@ -16,8 +16,7 @@ from gradir.dialects.nd.checks import check_element, check_same_element, check_s
 from gradir.dialects.nd.composite import Composite, SoftmaxOp
 from gradir.dialects.nd.expansion import Expansion
 from gradir.dialects.text import flag_attr, parse_operands, parse_tensors, resolve
-from gradir.dialects.types import Dim, element_of, rank_of, shape_of, tensor
-from gradir.dialects.upstream.linalg import segments
+from gradir.dialects.types import Dim, element_of, rank_of, segments, shape_of, tensor
 
 if TYPE_CHECKING:
     from gradir.ir.builder import Builder

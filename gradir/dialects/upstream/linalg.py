@@ -7,20 +7,17 @@ the op. Ours have none (one that is parsed from the generic form is kept).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Self, cast
 
 from xdsl.dialects import linalg as xdsl_linalg
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
-    DenseArrayBase,
     IndexType,
     IntegerAttr,
     ShapedType,
     StringAttr,
     TensorType,
-    i32,
     i64,
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -68,6 +65,8 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from gradir.dialects.types import segments
+
 from .extend import extended, parse_operand_list, parse_types, print_types
 
 
@@ -110,12 +109,6 @@ def _print_results(printer: Printer, types: Sequence[Attribute]) -> None:
     printer.print_string("(")
     printer.print_list(types, printer.print_attribute)
     printer.print_string(")")
-
-
-@lru_cache(None)
-def segments(*counts: int) -> DenseArrayBase:
-    """The property `operandSegmentSizes`, for `Op.create`: of a linalg op, the numbers of inputs and outputs."""
-    return DenseArrayBase.from_list(i32, list(counts))
 
 
 @irdl_op_definition
