@@ -17,7 +17,7 @@ from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import starts_a_reduction
 from gradir.lowering.lower_kernels.builder import i32_array
 from gradir.lowering.lower_kernels.tiles import NotCovered
-from gradir.lowering.lower_kernels_gpu.columns import reduce_columns
+from gradir.lowering.lower_kernels_gpu.columns import plan_reduction, reduce_in_launches
 from gradir.lowering.lower_kernels_gpu.contraction import Tiles, gpu_schedule, lower_product, workspace_type
 from gradir.lowering.lower_kernels_gpu.epilogue import add_parts
 from gradir.lowering.lower_kernels_gpu.launch import Launch
@@ -125,25 +125,29 @@ def _rows(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
     assert roles is not None
     temporaries = _temporaries(source)
     rows = plan_rows(group, temporaries, _in_place(Launch.of_group(source, group, [], (THREADS, 1))))
-    kept = list(rows.kept)
+    space = Launch.of_group(source, group, [], (THREADS, 1)).space
+    reductions = [plan_reduction(space, key, target) for key in rows.columns]
+    kept = [*rows.kept, *(r.workspace for r in reductions if r.workspace is not None)]
     plan = _Plan(source, kept)
-    memory = frozenset([*kept, *(k for k in rows.columns)])
+    memory = frozenset([*rows.kept, *rows.columns])
+
+    def launch() -> Launch:
+        return Launch.of_group(source, group, kept, (THREADS, 1))
+
     if rows.rows:
-        launch = Launch.of_group(source, group, kept, (THREADS, 1))
-        sweep_rows(launch, group, rows)
-        plan.launches.append(launch)
+        sweeping = launch()
+        sweep_rows(sweeping, group, rows)
+        plan.launches.append(sweeping)
         memory |= frozenset(k for k in rows.rows if rows.sections[k].form != "full")
-    for key in rows.columns:
-        launch = Launch.of_group(source, group, kept, (THREADS, 1))
-        reduce_columns(launch, launch.space.produced[key], memory - {key})
-        plan.launches.append(launch)
+    for reduction in reductions:
+        plan.launches += reduce_in_launches(launch, reduction, memory - {reduction.key})
     for form in ("inner", "scalar"):
         keys = [k for k in rows.late if rows.sections[k].form == form and k not in temporaries]
         if keys:
-            launch = Launch.of_group(source, group, kept, (THREADS, 1))
-            dims = [launch.space.place[d] for d in roles.inner] if form == "inner" else []
-            map_points(launch, dims, [launch.space.produced[k] for k in keys], memory)
-            plan.launches.append(launch)
+            last = launch()
+            dims = [last.space.place[d] for d in roles.inner] if form == "inner" else []
+            map_points(last, dims, [last.space.produced[k] for k in keys], memory)
+            plan.launches.append(last)
     return plan
 
 

@@ -18,7 +18,7 @@ from gradir.lowering.lower_kernels.elementwise import runs_on_vectors
 from gradir.lowering.lower_kernels.loops import adds_in_f64
 from gradir.lowering.lower_kernels.tiles import Axis, Tile, read, write
 from gradir.lowering.lower_kernels_gpu.launch import Launch, branch, compare, place, size_of, static_size
-from gradir.lowering.schedules.gpu_elementwise import THREADS, schedule_elementwise
+from gradir.lowering.schedules.gpu_elementwise import THREADS, schedule_gpu_elementwise
 
 BLOCKS_OF_UNKNOWN_SIZE = 1024
 MOST_BLOCKS = (1 << 31) - 1
@@ -32,7 +32,7 @@ def lower_elementwise(launch: Launch, group: Group, target: CudaTargetAttr) -> N
     stores = [op for op in space.ops if op.stored]
     schedule = launch.kernel.schedule
     if schedule.kind != "elementwise" or len(schedule.field("tile")) != 2:
-        schedule = schedule_elementwise(group, target)
+        schedule = schedule_gpu_elementwise(group, target)
     assert isinstance(schedule, ElementwiseAttr)
     accesses, lanes = schedule.field("tile")
     threads = (*schedule.field("block"), THREADS)[0]

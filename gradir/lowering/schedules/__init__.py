@@ -11,6 +11,8 @@ from gradir.lowering.schedules.chain import schedule_chain
 from gradir.lowering.schedules.contraction import schedule_contraction
 from gradir.lowering.schedules.elementwise import schedule_elementwise
 from gradir.lowering.schedules.gpu_contraction import schedule_gpu_contraction
+from gradir.lowering.schedules.gpu_elementwise import schedule_gpu_elementwise
+from gradir.lowering.schedules.gpu_rows import schedule_gpu_rows
 from gradir.lowering.schedules.loops import schedule_loops
 from gradir.lowering.schedules.machine import Machine, machine_of
 from gradir.lowering.schedules.rows import schedule_rows
@@ -25,6 +27,8 @@ HEURISTICS: Mapping[str, Callable[[Group, Machine], Schedule]] = {
 
 GPU_HEURISTICS: Mapping[str, Callable[[Group, CudaTargetAttr], Schedule]] = {
     "contraction": schedule_gpu_contraction,
+    "elementwise": schedule_gpu_elementwise,
+    "rows": schedule_gpu_rows,
 }
 """Kinds that have schedules of their own on a GPU."""
 

@@ -24,7 +24,7 @@ WAVES = 4
 """Blocks for every multiprocessor that there have to be before a thread takes a second access."""
 
 
-def schedule_elementwise(group: Group, target: CudaTargetAttr) -> ElementwiseAttr:
+def schedule_gpu_elementwise(group: Group, target: CudaTargetAttr) -> ElementwiseAttr:
     """tile = [accesses of a thread, elements of an access], block = [threads]."""
     extents = [group.extents[d] for d in group.space]
     sizes = [bytes_of(o.output) for o in group.ops] + [bytes_of(v) for o in group.ops for v, _ in o.inputs if v not in group.produced]
@@ -47,3 +47,10 @@ def _fewer(lanes: int, points: int, target: CudaTargetAttr) -> int:
     while lanes > 1 and points // lanes < target.sms * THREADS // 4:
         lanes //= 2
     return lanes
+
+
+def reason_gpu_elementwise(group: Group, target: CudaTargetAttr, schedule: ElementwiseAttr) -> str:
+    """`a thread takes 2 accesses of 4 elements, 256 threads a block`"""
+    accesses, lanes = (1, 1, *schedule.field("tile"))[-2:]
+    many = f"{accesses} accesses of {lanes} elements" if accesses > 1 else f"{lanes} elements at once" if lanes > 1 else "one element"
+    return f"a thread takes {many}, {(*schedule.field('block'), THREADS)[0]} threads a block"

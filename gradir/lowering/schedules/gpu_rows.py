@@ -47,7 +47,7 @@ class RowTile:
         return cls(*tile, *block) if len(tile) == 3 and len(block) == 1 else None
 
 
-def schedule_rows(group: Group, target: CudaTargetAttr) -> RowsAttr:
+def schedule_gpu_rows(group: Group, target: CudaTargetAttr) -> RowsAttr:
     """tile = [threads of a row, elements of an access, accesses in registers], block = [rows]."""
     tile = row_tile(group)
     return RowsAttr.of(tile=[tile.width, tile.lanes, tile.chunks], block=[tile.rows])
@@ -94,7 +94,7 @@ def values_held(group: Group) -> int:
     return max(1, len(inputs))
 
 
-def reason_rows(group: Group, target: CudaTargetAttr, schedule: RowsAttr) -> str:
+def reason_gpu_rows(group: Group, target: CudaTargetAttr, schedule: RowsAttr) -> str:
     """`4 rows a block, 64 threads a row, each 7 accesses of 4 elements: the row is read once`"""
     tile = RowTile.of(schedule)
     if tile is None:

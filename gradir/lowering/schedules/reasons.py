@@ -14,6 +14,8 @@ from gradir.dialects.target import CudaTargetAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.chain import traffic_of
 from gradir.lowering.schedules.gpu_contraction import reason_gpu_contraction
+from gradir.lowering.schedules.gpu_elementwise import reason_gpu_elementwise
+from gradir.lowering.schedules.gpu_rows import reason_gpu_rows
 from gradir.lowering.schedules.machine import Machine, bytes_of
 
 Reason = Callable[[Group, Machine, Schedule], str]
@@ -84,5 +86,9 @@ REASONS: Mapping[str, Reason] = {
 }
 """Kind -> why; asked by `schedule-kernels` for every schedule that a heuristic wrote."""
 
-GPU_REASONS: Mapping[str, Callable[[Group, CudaTargetAttr, Any], str]] = {"contraction": reason_gpu_contraction}
+GPU_REASONS: Mapping[str, Callable[[Group, CudaTargetAttr, Any], str]] = {
+    "contraction": reason_gpu_contraction,
+    "elementwise": reason_gpu_elementwise,
+    "rows": reason_gpu_rows,
+}
 """The same for schedules of `GPU_HEURISTICS`."""
