@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -147,3 +148,12 @@ def test_a_sum_of_cooperating_blocks(seed: int | None) -> None:
     np.testing.assert_allclose(y[0], x.sum(dtype=np.float64), atol=1e-4)
     with pytest.raises(GradirError, match="trap in @cooperative_sum"):
         run("cooperative_sum", grid=4, block=128, args=[x, partial, y, 900], seed=seed)
+
+
+@SEEDS
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 32), (72, 40, 96), (8, 136, 128)])
+def test_gemm_on_tensor_cores(m: int, n: int, k: int, seed: int | None) -> None:
+    a, b = normal(m, k).astype(ml_dtypes.bfloat16), normal(k, n).astype(ml_dtypes.bfloat16)
+    c = np.zeros((m, n), np.float32)
+    run("mma_gemm", grid=(-(-n // 64), -(-m // 64)), block=128, args=[a, b, c, m, n, k], undefined=[2], seed=seed)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=1e-4)
