@@ -91,6 +91,30 @@ def test_channels_first(g: Geometry) -> None:
     check(g, (y.transpose(back), dx.transpose(back), dw.transpose((2, 3, 1, 0))), x, w, ct, EPS["float32"])
 
 
+SHORT_LINES = [
+    Geometry((7, 7), (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1), 2, 5, 20),
+    Geometry((13, 15), (3, 3), (2, 2), ((1, 0), (1, 2)), (1, 2), (1, 1), 1, 4, 33),
+    Geometry((4, 8, 4), (1, 3, 2), (1, 1, 1), ((0, 0), (1, 1), (1, 0)), (1, 1, 1), (1, 1, 1), 1, 3, 16),
+]
+
+
+@pytest.mark.parametrize("g", SHORT_LINES, ids=["7 x 7", "with strides and dilation", "3-D"])
+@pytest.mark.parametrize("after", ["nothing", "a sum", "a polynomial"])
+def test_tiles_across_the_ends_of_lines(g: Geometry, after: str) -> None:
+    """Lines shorter than a tile is high: its rows are positions of several lines, stored one by one after what follows the sum."""
+    x, w, ct = arrays(g, np.float32)
+    bias = np.linspace(-1, 1, g.features, dtype=np.float32)
+    functions: dict[str, Any] = {
+        "nothing": lambda y, r: y,
+        "a sum": lambda y, r: gd.relu(y + bias) + r,
+        "a polynomial": lambda y, r: gd.tanh(y + bias),
+    }
+    got = gd.jit(lambda x, w, r: functions[after](conv(g, x, w), r), cache=False)(x, w, ct)
+    y = forward(g, *(a.astype(np.float64) for a in (x, w)))
+    exact = {"nothing": y, "a sum": np.maximum(y + bias, 0) + ct, "a polynomial": np.tanh(y + bias)}[after]
+    np.testing.assert_allclose(got, exact, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
 def test_narrow_elements(dtype: Any) -> None:
     """Products and sums in f32, one rounding at the end."""

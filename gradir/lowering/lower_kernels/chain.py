@@ -24,9 +24,9 @@ from gradir.lowering.groups import Group, GroupOp
 from gradir.lowering.groups.kinds import is_contraction
 from gradir.lowering.lower_kernels.binding import Kernel, Space
 from gradir.lowering.lower_kernels.builder import INDEX, LoopBuilder, strides_of
-from gradir.lowering.lower_kernels.chain_stage import Place, StageBuilder, inline, subview
+from gradir.lowering.lower_kernels.chain_stage import Place, StageBuilder, inline
 from gradir.lowering.lower_kernels.strips import each, strips
-from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, write
+from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, Tile, read, subview, write
 from gradir.lowering.schedules.chain import crossing, rows_of_block
 from gradir.lowering.schedules.contraction import CONFLICT_BYTES, PAGE_BYTES, even_split
 from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, IndexType, MemRefType, StridedLayoutAttr
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, KINDS, ContractionAttr
-from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, func, linalg, memref
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.groups import STAGE, Group, GroupOp, group_of_kernel
 from gradir.lowering.lower_kernels.binding import Kernel
-from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i32_array, strides_of
-from gradir.lowering.lower_kernels.tiles import NotCovered
+from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i32_array
+from gradir.lowering.lower_kernels.tiles import subview
 from gradir.lowering.schedules import HEURISTICS
 from gradir.lowering.schedules.machine import Machine
 
@@ -29,30 +28,6 @@ Place: TypeAlias = dict[int, Index]
 
 Copies: TypeAlias = Mapping[tuple[int, int], tuple[SSAValue, AffineMap]]
 """(op, operand) -> what is read instead, and its map from the op's loops."""
-
-
-def subview(b: LoopBuilder, memory: SSAValue, offsets: Sequence[Index], sizes: Sequence[int]) -> SSAValue:
-    """`memory[offsets][sizes]` with steps of 1; `memory` itself when that is all of it."""
-    kind = cast("MemRefType[Any]", memory.type)
-    if all(o == 0 for o in offsets) and list(sizes) == list(kind.get_shape()):
-        return memory
-    strides = strides_of(kind)
-    if None in strides:
-        raise NotCovered("a window of memory whose strides only the run knows")
-    base: int | None = 0
-    if isinstance(kind.layout, StridedLayoutAttr):
-        base = kind.layout.get_offset()
-    for offset, stride in zip(offsets, strides):
-        base = base + offset * cast("int", stride) if base is not None and isinstance(offset, int) else None
-    type_ = MemRefType(kind.element_type, list(sizes), StridedLayoutAttr(cast("list[int]", list(strides)), base), kind.memory_space)
-    dynamic = [o for o in offsets if not isinstance(o, int)]
-    properties: dict[str, Attribute] = {
-        "static_offsets": i64_array([o if isinstance(o, int) else DYNAMIC_INDEX for o in offsets]),
-        "static_sizes": i64_array(sizes),
-        "static_strides": i64_array([1] * len(sizes)),
-        "operandSegmentSizes": i32_array(1, len(dynamic), 0, 0),
-    }
-    return b(memref.SubviewOp, [memory, *dynamic], [type_], properties)
 
 
 def inline(b: LoopBuilder, function: func.FuncOp, actuals: Sequence[SSAValue]) -> None:

@@ -227,6 +227,11 @@ class _Generator:
 
     def _rows(self, b: LoopBuilder, dims: list[int], tile: Tile, low: Index, high: Index | None, across: Across) -> None:
         """Loops over further row dimensions, then over blocks of rows; `across` does all panels for one block."""
+        flat = self.plan.flat
+        if flat is not None and dims == [flat.line]:
+            for start, count, size in even_split(flat.extent, flat.height, flat.height - 1):
+                across(b, tile, Rows(start, start + count * size, size, None))
+            return
         if dims:
             d, rest = dims[0], dims[1:]
             self._loop(b, d, 0, self.space.extents[d], 1, lambda c, i: self._rows(c, rest, tile.moved(d, i), low, high, across))
@@ -281,6 +286,9 @@ class _Generator:
         row = self.plan.row
         if row is None:
             self.micro.emit(b, tile, panel, 1, None)
+            return
+        if self.plan.flat is not None:
+            each(b, rows.first, rows.last, rows.size, lambda c, i: self.micro.emit_flat(c, tile, panel, rows.size, i))
             return
         each(b, rows.first, rows.last, rows.size, lambda c, i: self.micro.emit(c, tile.moved(row, i), panel, rows.size, rows.packed))
 

@@ -16,6 +16,7 @@ from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind
 from gradir.lowering.lower_kernels.collapse import collapse
 from gradir.lowering.lower_kernels.dots import suits_dots
+from gradir.lowering.lower_kernels.flat_rows import Flat, find_flat
 from gradir.lowering.lower_kernels.panels import is_packed
 from gradir.lowering.lower_kernels.tiles import NotCovered, stride_along, uses
 from gradir.lowering.schedules.contraction import UNKNOWN, tile_of
@@ -62,6 +63,8 @@ class Plan:
     """Further k loops outside of everything, one step at a time, where one such step is more than a block."""
     panels: bool = False
     """The column operand was packed before, whole panels of the tile's width."""
+    flat: Flat | None = None
+    """Rows of tiles are positions across the ends of lines; then `row` is the place in a line, and its line the last of `rows_around`."""
 
 
 def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
@@ -89,12 +92,13 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     a, b = (0, 1) if n in uses(core.inputs[1].map) else (1, 0)
     if n not in uses(core.inputs[b].map):
         raise NotCovered("no operand varies along the innermost dimension")
-    row = _row_dim(space, core, a, b, output, n)
+    tile = schedule.field("tile")
+    flat = _flat(kernel, space, core, a, b, k, n, parallel)
+    row = _row_dim(space, core, a, b, output, n) if flat is None else flat.place
     used_a, used_b = uses(core.inputs[a].map), uses(core.inputs[b].map)
     others = [d for d in output if d not in (n, row)]
     rows_around = tuple(d for d in others if d in used_a and d not in used_b)
     around = tuple(d for d in others if d not in rows_around)
-    tile = schedule.field("tile")
     if len(tile) < 2:
         rows, width = space.extents[row] if row is not None else 1, space.extents[n]
         known = [e if isinstance(e, int) else UNKNOWN for e in (rows, width)]
@@ -123,8 +127,20 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     panels = not pack and len(k) == 1 and not k_block and is_packed(core.inputs[b].map, n, width)
     return Plan(
         space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, joined, packed_element, rows, columns,
-        parallel, dots, k_block, k_around, panels,
+        parallel, dots, k_block, k_around, panels, flat if not k_block and not dots else None,
     )  # fmt: skip
+
+
+def _flat(kernel: Kernel, space: Space, core: BoundOp, a: int, b: int, k: tuple[int, ...], n: int, parallel: int | None) -> Flat | None:
+    """Positions across the ends of lines as rows: where the whole sum is made at once, and threads share neither lines nor places."""
+    tile, block = kernel.schedule.field("tile"), kernel.schedule.field("block")
+    assert core.combination is not None
+    body = cast("Any", core.op).body.block
+    plain = all(v.owner is body for v in cast("Any", core.combination.term.owner).operands)
+    if len(tile) != 2 or (len(block) == 3 and block[2]) or not k or core.init is None or not plain:
+        return None
+    found = find_flat(space, core, a, b, k, n, tile[0])
+    return found if found is not None and parallel not in (found.line, found.place) else None
 
 
 def joined_element(core: BoundOp) -> Attribute | None:

@@ -13,11 +13,13 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, math, memref, vector
 from gradir.lowering.lower_kernels.binding import Kernel, compute
 from gradir.lowering.lower_kernels.bodies import KINDS, is_polynomial
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
 from gradir.lowering.lower_kernels.contraction_plan import Plan
+from gradir.lowering.lower_kernels.flat_rows import Points, column as flat_column, points
 from gradir.lowering.lower_kernels.panels import Convert
 from gradir.lowering.lower_kernels.row_blocks import RowBlock
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, stride_along, uses, write
@@ -88,8 +90,9 @@ class MicroKernel:
             start = b.splat(core.init, whole.type(self.element))
         else:
             start = read(b, core.output, whole, whole=True)
-        if rows:
-            self._ask_for_operands(b, whole)
+        for r in range(height if rows else 0):
+            assert plan.row is not None
+            self._ask_for_operands(b, tile.moved(plan.row, b.add(tile.at[plan.row], r)).with_axes(whole.axes[-1]))
         if plan.joined > 1 and packed is not None:
             total = self._joined(b, whole, panel, packed, start)
         else:
@@ -116,17 +119,49 @@ class MicroKernel:
         return list(found.values())
 
     def _ask_for_operands(self, b: LoopBuilder, tile: Tile) -> None:
-        """Have the lines on their way that the epilogue of `tile` reads and writes."""
-        rows, across = tile.axes
+        """Have the lines on their way that the epilogue of one row of a tile reads and writes."""
+        across = tile.axes[-1]
         for operand, written in self.far:
             size = element_bytes(operand.element)
-            for r in range(rows.size):
-                for first in range(0, across.size, max(1, LINE_BYTES // size)):
-                    at = tile.moved(rows.dim, b.add(tile.at[rows.dim], r)).moved(across.dim, b.add(tile.at[across.dim], first))
-                    indices = b.values([b.affine(e, at.at) for e in operand.map.results])
-                    b.op(memref.PrefetchOp, [operand.memory, *indices], [], _FETCH[written])
+            for first in range(0, across.size, max(1, LINE_BYTES // size)):
+                at = tile.moved(across.dim, b.add(tile.at[across.dim], first))
+                indices = b.values([b.affine(e, at.at) for e in operand.map.results])
+                b.op(memref.PrefetchOp, [operand.memory, *indices], [], _FETCH[written])
 
-    def _sum(self, b: LoopBuilder, dims: list[int], at: Tile, panel: Panel, packed: RowBlock | None, total: SSAValue) -> SSAValue:
+    def emit_flat(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int, first: Index) -> None:
+        """`height` positions from the one with number `first` on, across the ends of lines."""
+        plan, core, flat = self.plan, self.core, self.plan.flat
+        assert plan.n is not None and flat is not None and core.init is not None
+        b.loc = core.op.location
+        found = points(b, flat, self.space, core.inputs[plan.a], plan.k, tile, first, height)
+        across = Axis(plan.n, panel.width, panel.masked)
+        rows = [tile.moved(flat.line, line).moved(flat.place, place).with_axes(across) for line, place in found.at]
+        for row in rows:
+            self._ask_for_operands(b, row)
+        whole = tile.with_axes(Axis(flat.place, height), across)
+        total = self._sum(b, list(plan.k), whole, panel, found, b.splat(core.init, whole.type(self.element)))
+        type_ = vector_type(self.element, panel.width)
+        if not self.by_rows:
+            for r, row in enumerate(rows):
+                value = b(vector.ExtractOp, [total], [type_], {"static_position": i64_array((r,))})
+                for part, piece in self._parts(b, row, panel, value):
+                    self._finish(b, part, piece)
+            return
+        saved = Operand(b.scratch(self.element, [height, panel.width]), AffineMap(2, 0, (AffineDimExpr(0), AffineDimExpr(1))))
+        write(b, total, saved, Tile((0, 0), (Axis(0, height), Axis(1, panel.width))))
+
+        def one_row(c: LoopBuilder, r: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+            value = read(c, saved, Tile((r, 0), (Axis(1, panel.width),)))
+            position = c.add(first, r)
+            line = c.quotient(position, flat.width)
+            row = tile.moved(flat.line, line).moved(flat.place, c.sub(position, c.mul(line, flat.width))).with_axes(across)
+            for part, piece in self._parts(c, row, panel, value):
+                self._finish(c, part, piece)
+            return []
+
+        b.loop(0, height, 1, [], one_row)
+
+    def _sum(self, b: LoopBuilder, dims: list[int], at: Tile, panel: Panel, packed: RowBlock | Points | None, total: SSAValue) -> SSAValue:
         """The k loops `dims`, the first outermost, around the product."""
         if not dims:
             return self.multiply(b, at, panel, packed, total)
@@ -156,7 +191,7 @@ class MicroKernel:
             for first, size in pieces
         ]
 
-    def multiply(self, b: LoopBuilder, at: Tile, panel: Panel, packed: RowBlock | None, total: SSAValue) -> SSAValue:
+    def multiply(self, b: LoopBuilder, at: Tile, panel: Panel, packed: RowBlock | Points | None, total: SSAValue) -> SSAValue:
         """`total + a * b` at one point of the k loops."""
         plan, core = self.plan, self.core
         n = plan.n
@@ -168,12 +203,15 @@ class MicroKernel:
             factors = [self.factor(b, position, core.inputs[position], at) for position in (plan.a, plan.b)]
             return self.fma(b, factors[0], factors[1], total)
         source, there = core.inputs[plan.a], at.with_axes(*rows)
-        if packed is not None:
+        if isinstance(packed, RowBlock):
             assert plan.row is not None
             k, source = plan.k[0], packed.operand
             there = there.moved(plan.row, b.sub(at.at[plan.row], packed.start)).moved(k, b.sub(at.at[k], packed.low))
-        converted = packed is not None and source.element == self.element
-        column = read(b, source, there, column=True) if converted else self.factor(b, plan.a, source, there, column=True)
+        converted = isinstance(packed, RowBlock) and source.element == self.element
+        if isinstance(packed, Points):
+            column = flat_column(b, packed, self.space, source, plan.k, there)
+        else:
+            column = read(b, source, there, column=True) if converted else self.factor(b, plan.a, source, there, column=True)
         here = at.with_axes(across)
         if panel.place is not None:
             here = here.moved(n, 0).with_axes(Axis(n, across.size))

@@ -14,7 +14,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType, i1, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, StridedLayoutAttr, VectorType, i1, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -274,3 +274,27 @@ def powers_of_two(n: int, most: int) -> list[tuple[int, int]]:
         pieces.append((start, size))
         start += size
     return pieces
+
+
+def subview(b: LoopBuilder, memory: SSAValue, offsets: Sequence[Index], sizes: Sequence[int]) -> SSAValue:
+    """`memory[offsets][sizes]` with steps of 1; `memory` itself when that is all of it."""
+    kind = cast("MemRefType[Any]", memory.type)
+    if all(o == 0 for o in offsets) and list(sizes) == list(kind.get_shape()):
+        return memory
+    strides = strides_of(kind)
+    if None in strides:
+        raise NotCovered("a window of memory whose strides only the run knows")
+    base: int | None = 0
+    if isinstance(kind.layout, StridedLayoutAttr):
+        base = kind.layout.get_offset()
+    for offset, stride in zip(offsets, strides):
+        base = base + offset * cast("int", stride) if base is not None and isinstance(offset, int) else None
+    type_ = MemRefType(kind.element_type, list(sizes), StridedLayoutAttr(cast("list[int]", list(strides)), base), kind.memory_space)
+    dynamic = [o for o in offsets if not isinstance(o, int)]
+    properties: dict[str, Attribute] = {
+        "static_offsets": i64_array([o if isinstance(o, int) else DYNAMIC_INDEX for o in offsets]),
+        "static_sizes": i64_array(sizes),
+        "static_strides": i64_array([1] * len(sizes)),
+        "operandSegmentSizes": i32_array(1, len(dynamic), 0, 0),
+    }
+    return b(memref.SubviewOp, [memory, *dynamic], [type_], properties)

@@ -18,7 +18,7 @@ from gradir.ir.passes import error_at
 from gradir.targets.llvm.emitter import Buffer, Column, FunctionEmitter, Handler, Index
 from gradir.targets.llvm.memory import in_memory, load_row, store_row
 from gradir.targets.llvm.types import BufferType, ValueType, vector_of
-from gradir.targets.llvm.vectors import lane_mask
+from gradir.targets.llvm.vectors import lane_mask, only_left_of_outer_products
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ def transfer_read(e: FunctionEmitter, op: Any) -> None:
     mask = op.operands[2 + rank] if len(op.operands) > 2 + rank else None
     a = _access(e, op, buffer, op.operands[1 : 1 + rank], t, mask)
     padding = e.text(op.operands[1 + rank])
-    if t.rank == 1 and a.room[0] is None and mask is None and _only_left_of_outer_products(op):
+    if t.rank == 1 and a.room[0] is None and mask is None and only_left_of_outer_products(op):
         e.values[op.results[0]] = _column(e, a)
         return
     out: list[str] = []
@@ -130,11 +130,6 @@ def transfer_read(e: FunctionEmitter, op: Any) -> None:
 
     _rows(e, a, visit)
     e.set_rows(op.results[0], out)
-
-
-def _only_left_of_outer_products(op: Operation) -> bool:
-    uses = list(op.results[0].uses)
-    return bool(uses) and all(u.operation.name == "vector.outerproduct" and u.index == 0 for u in uses)
 
 
 def _scalar_type(t: ValueType) -> ValueType:
@@ -281,7 +276,7 @@ def load(e: FunctionEmitter, op: Operation) -> None:
     if promised:
         e.values[op.results[0]] = e.define(f"load {t.memory}, {buffer.type.pointer} {a.base}, align {promised}")
         return
-    if t.rank == 1 and _only_left_of_outer_products(op):
+    if t.rank == 1 and only_left_of_outer_products(op):
         e.values[op.results[0]] = _column(e, a)
         return
     out: list[str] = []

@@ -48,6 +48,12 @@ def broadcast(e: FunctionEmitter, op: Operation) -> None:
     e.set_rows(op.results[0], out)
 
 
+def only_left_of_outer_products(op: Operation) -> bool:
+    """Is the result a `Column` to all of its users?"""
+    uses = list(op.results[0].uses)
+    return bool(uses) and all(u.operation.name == "vector.outerproduct" and u.index == 0 for u in uses)
+
+
 def outer_product(e: FunctionEmitter, op: Operation) -> None:
     """acc[i, j] + lhs[i] * rhs[j], one fma a row; a scalar right side scales the left one."""
     lhs, rhs = op.operands[0], op.operands[1]
@@ -295,6 +301,9 @@ def lane_mask(e: FunctionEmitter, count: int | str, lanes: int) -> str | None:
 
 
 def from_elements(e: FunctionEmitter, op: Operation) -> None:
+    if e.type_of(op.results[0]).rank == 1 and only_left_of_outer_products(op):
+        e.values[op.results[0]] = Column(e.text(v) for v in op.operands)
+        return
     e.set_rows(op.results[0], rows_of(e, [e.text(v) for v in op.operands], e.type_of(op.results[0])))
 
 

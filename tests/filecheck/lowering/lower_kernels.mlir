@@ -108,8 +108,9 @@ func.func @entry(%out: memref<1x3xf32>) {
 // to write.
 // CHECK-LABEL: func.func private @asks_for_operands
 // CHECK:         scf.for
-// CHECK-COUNT-4:   memref.prefetch {{.*}}, read, locality<3>, data : memref<4096x64xf32>
-// CHECK-COUNT-4:   memref.prefetch {{.*}}, write, locality<3>, data : memref<4096x64xf32>
+// CHECK:           memref.prefetch %r{{.*}}, read, locality<3>, data : memref<4096x64xf32>
+// CHECK:           memref.prefetch %out{{.*}}, write, locality<3>, data : memref<4096x64xf32>
+// CHECK-COUNT-6:   memref.prefetch
 // CHECK:           scf.for
 // CHECK:             vector.outerproduct
 func.func private @asks_for_operands(%x: memref<4096x256xf32>, %w: memref<256x64xf32>, %r: memref<4096x64xf32>, %out: memref<4096x64xf32>) attributes {gradir.kernel = #kernel.contraction<tile = [4, 16], pack = [1]>} {
@@ -128,5 +129,30 @@ func.func private @asks_for_operands(%x: memref<4096x256xf32>, %w: memref<256x64
     linalg.yield %s : f32
   }
   memref.dealloc %t : memref<4096x64xf32>
+  func.return
+}
+
+// -----
+
+// Lines of 7 positions: the rows of a tile are positions across the ends of lines, each with a view of the image that the window moves over.
+// CHECK-LABEL: func.func private @short_lines
+// CHECK:           %[[VIEW:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0] [1, 3, 3, 32] [1, 1, 1, 1]
+// CHECK-COUNT-5:   memref.subview
+// CHECK:           scf.for %[[I:[0-9]+]] =
+// CHECK:             scf.for %[[J:[0-9]+]] =
+// CHECK:               scf.for %[[C:[0-9]+]] =
+// CHECK:                 memref.load %[[VIEW]][%{{.*}}, %[[I]], %[[J]], %[[C]]]
+// CHECK-COUNT-5:         memref.load
+// CHECK:                 vector.from_elements {{.*}} : vector<6xf32>
+// CHECK:                 vector.outerproduct
+func.func private @short_lines(%x: memref<2x9x9x32xf32>, %w: memref<3x3x32x32xf32>, %out: memref<2x7x7x32xf32>) attributes {gradir.kernel = #kernel.contraction<tile = [6, 16], pack = [1]>} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%out : memref<2x7x7x32xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, h, w, o, i, j, c) -> (n, h + i, w + j, c)>, affine_map<(n, h, w, o, i, j, c) -> (i, j, c, o)>, affine_map<(n, h, w, o, i, j, c) -> (n, h, w, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %w : memref<2x9x9x32xf32>, memref<3x3x32x32xf32>) outs(%out : memref<2x7x7x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %p = arith.mulf %a, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
   func.return
 }
