@@ -56,6 +56,7 @@ def launch(
     undefined: Sequence[int] = (),
     check: bool = True,
     together: bool = False,
+    advice: bool = False,
 ) -> Reports:
     """Run kernel `entry` (empty: the only one) of a PTX text; arrays among `args` are its global memory and are changed in place.
 
@@ -63,7 +64,8 @@ def launch(
     (as numpy scalars or Python numbers, stored with the parameter's type), bytes for structures. `shared`: bytes of dynamic shared
     memory. `seed`: run warps in random order and pieces (None: in order); what is reported does not depend on it, results of racing
     kernels do. `undefined`: positions of arrays whose contents count as not written. `together`: all blocks are resident at once, for
-    kernels that wait across blocks. Returns the reports; with `check`, a mistake is a `GradirError` OP062.
+    kernels that wait across blocks, as in a cooperative launch. `advice`: count what accesses move (`Reports.advice`). Returns the reports;
+    with `check`, a mistake is a `GradirError` OP062.
     """
     module = _module(text)
     function = _entry(module, entry)
@@ -78,7 +80,7 @@ def launch(
     memory.allocations[PARAMETERS] = Allocation(PARAMETERS, "the parameters", parameter_bytes, readonly=True)
     function, steps = _program(text, function.name)
     symbols, static, frames = _symbols(module, function, memory)
-    reports = Reports()
+    reports = Reports(traffic={} if advice else None)
     random = np.random.default_rng(seed)
     granule = _granule(function)
     size, per_block = _triple(grid), -(-limits[0] * limits[1] * limits[2] // LANES)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from gradir.errors import GradirError
-from gradir.ptx.syntax import Source
+from gradir.ptx.advice import Traffic
+from gradir.ptx.syntax import Instruction, Source
 
 Kind: TypeAlias = Literal[
     "race",
@@ -52,12 +53,26 @@ class Reports:
     counts: dict[tuple[str, int, int], int] = field(default_factory=dict[tuple[str, int, int], int])
     printed: list[str] = field(default_factory=list[str])
     """What the kernel printed, one call after the other."""
+    traffic: dict[int, Traffic] | None = None
+    """What each instruction moved, where advice was asked for."""
 
     def add(self, report: Report, times: int = 1) -> None:
         """Keep the first of its kind at its place."""
         key = (report.kind, report.position, report.other[0] if report.other is not None else -1)
         self.found.setdefault(key, report)
         self.counts[key] = self.counts.get(key, 0) + times
+
+    def moved(self, space: str, position: int, op: Instruction, found: tuple[int, int, int]) -> None:
+        """Count an access of warps: (warps, moved, least)."""
+        if self.traffic is not None:
+            entry = self.traffic.setdefault(position, Traffic(space, op.name, op.source))
+            entry.warps, entry.moved, entry.least = (a + b for a, b in zip((entry.warps, entry.moved, entry.least), found))
+
+    @property
+    def advice(self) -> list[Traffic]:
+        """Instructions that move more than they need to, the worst first."""
+        wasteful = [entry for entry in (self.traffic or {}).values() if entry.excess > 0]
+        return sorted(wasteful, key=lambda entry: -entry.excess)
 
     @property
     def mistakes(self) -> list[Report]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gradir.ptx.advice import global_traffic, shared_traffic
 from gradir.ptx.instructions.forms import Array, types_of
 from gradir.ptx.machine import Machine
 from gradir.ptx.memory import BIAS, LOCAL_WINDOW, OFFSET_BITS, SHARED_WINDOW, Allocation, gather, parts_of, scatter
@@ -81,6 +82,8 @@ def load_global(machine: Machine, gang: Gang, mask: Array, where: Array, width: 
                 found[k][good] = gather(allocation.data, offsets[good] + k * width, width)
         if not good.any():
             continue
+        if machine.reports.traffic is not None:
+            machine.reports.moved("global", machine.position, machine.now, global_traffic(offsets, good, width * count))
         if not allocation.readonly:
             at, warps = offsets[good], warps_of(gang, good)
             size = width * count
@@ -149,6 +152,8 @@ def store_global(machine: Machine, gang: Gang, mask: Array, where: Array, values
         if not good.any():
             continue
         at, warps, size = offsets[good], warps_of(gang, good), width * count
+        if machine.reports.traffic is not None:
+            machine.reports.moved("global", machine.position, machine.now, global_traffic(offsets, good, size))
         races, others = machine.accesses.write(number, allocation.data.size, warps, at, size, machine.position, strong)
         report_some("race", machine, gang, good, races, others, f"writes {allocation.name}, which another warp may still read or write")
         if allocation.reading is not None:
@@ -257,7 +262,10 @@ def checked_shared(machine: Machine, gang: Gang, mask: Array, where: Array, size
             "out of bounds", gang, bad, f"{size} bytes at {int(where[bad].flat[0])} of shared memory, of which there are {limit}"
         )
     good = mask & ~bad
-    return good & ~misaligned(machine, gang, good, where, size)
+    good &= ~misaligned(machine, gang, good, where, size)
+    if machine.reports.traffic is not None and good.any():
+        machine.reports.moved("shared", machine.position, machine.now, shared_traffic(np.broadcast_to(where, good.shape), good, size))
+    return good
 
 
 def report_some(kind: Kind, machine: Machine, gang: Gang, lanes: Array, bad: Array, others: Array | None, what: str) -> None:
