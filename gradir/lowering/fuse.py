@@ -21,6 +21,7 @@ from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
 from gradir.dialects.types import element_of, i64_attr
 from gradir.dialects.upstream import func, linalg, scf
 from gradir.ir.passes import Pass, PassContext
+from gradir.lowering.attention_chains import find_attention
 from gradir.lowering.chains import find_chains
 from gradir.lowering.dependences import Dependences, dependences
 from gradir.lowering.fold_widenings import fold_widenings
@@ -55,10 +56,15 @@ class Fuse(Pass):
         for function in op.regions[0].block.ops:
             if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
                 for block in _blocks(function):
-                    if self.join and isinstance(target, CudaTargetAttr):
-                        fold_widenings(block, target)
+                    on_gpu = target if self.join and isinstance(target, CudaTargetAttr) else None
+                    if on_gpu is not None:
+                        fold_widenings(block, on_gpu)
                     groups = fuse_block(block) if self.join else unfused(block)
-                    count = _mark(groups if machine is None else find_chains(block, groups, machine), count)
+                    if machine is not None:
+                        groups = find_chains(block, groups, machine)
+                    elif on_gpu is not None:
+                        groups = find_attention(block, groups, on_gpu)
+                    count = _mark(groups, count)
 
 
 def _blocks(op: Operation) -> Iterator[Block]:

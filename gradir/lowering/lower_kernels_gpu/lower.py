@@ -17,6 +17,7 @@ from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import starts_a_reduction
 from gradir.lowering.lower_kernels.builder import i32_array
 from gradir.lowering.lower_kernels.tiles import NotCovered
+from gradir.lowering.lower_kernels_gpu.attention import lower_attention
 from gradir.lowering.lower_kernels_gpu.columns import plan_reduction, reduce_in_launches
 from gradir.lowering.lower_kernels_gpu.contraction import Tiles, gpu_schedule, lower_product, workspace_type
 from gradir.lowering.lower_kernels_gpu.epilogue import add_parts
@@ -120,6 +121,12 @@ def _contraction(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _
     return _Plan(source, [workspace], [*launches])
 
 
+def _chain(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
+    launch = Launch.of_group(source, group, [], (THREADS, 1))
+    lower_attention(launch, group, target)
+    return _Plan(source, [], [launch])
+
+
 def _rows(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
     roles = group.rows
     assert roles is not None
@@ -154,6 +161,7 @@ def _rows(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _Plan:
 _GENERATORS: dict[str, Callable[[func.FuncOp, Group, CudaTargetAttr], _Plan]] = {
     "elementwise": _elementwise,
     "contraction": _contraction,
+    "chain": _chain,
     "rows": _rows,
 }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -128,16 +128,26 @@ def stage(product: Product, side: Side, memory: SSAValue, free: int, depth: int,
 
 
 class Copies:
-    """The copies of one side by one thread of a block: `issue` starts those of a step."""
+    """The copies of one side by one thread of a block: `issue` starts those of a step.
 
-    def __init__(self, staged: Staged, b: LoopBuilder, origin: Tile, first: Index, thread: Index, threads: int) -> None:
-        self.staged, self.origin, self.first, self.thread, self.threads = staged, origin, first, thread, threads
+    `first` is where the tile begins along the free dimensions; it may lie behind their end with `overruns`.
+    """
+
+    def __init__(
+        self, staged: Staged, b: LoopBuilder, origin: Tile, first: Index, thread: Index, threads: int, *, overruns: bool = False
+    ) -> None:
+        self.whole = staged.side.extent % staged.free == 0 and not overruns
+        self._staged, self.origin, self.first, self.thread, self.threads = staged, origin, first, thread, threads
         self.by_depth = contiguous_along(staged.product, staged.side) == "depth"
         self.unit = max(1, staged.width)
         self.per_line = (staged.depth if self.by_depth else staged.free) // self.unit
         self.total = self.per_line * (staged.free if self.by_depth else staged.depth)
         count = -(-self.total // threads)
         self.known = [self._copy(b, i) for i in range(count)] if staged.width and count <= UNROLLED else []
+
+    @property
+    def staged(self) -> Staged:
+        return self._staged
 
     def _copy(self, b: LoopBuilder, i: int) -> _Copy:
         """Number i of this thread; neighbouring threads follow the memory's own order."""
@@ -153,7 +163,7 @@ class Copies:
         along = b.mul(unit, self.unit)
         free, deep = (line, along) if self.by_depth else (along, line)
         at_free = b.add(self.first, free)
-        inside = True if side.extent % staged.free == 0 else compare(b, "slt", at_free, side.extent)
+        inside = True if self.whole else compare(b, "slt", at_free, side.extent)
         tile = place(b, self.origin, side.dims, staged.product.extents, at_free)
         guard = True if self.total % self.threads == 0 else compare(b, "slt", q, self.total)
         return _Copy(at_free, deep, tile, inside, staged.at(b, free, deep), guard)
@@ -219,7 +229,7 @@ class Copies:
             free, deep = divide(c, q, staged.depth) if self.by_depth else reversed(divide(c, q, staged.free))
             at_free, at_deep = c.add(self.first, free), c.add(step, deep)
             checks = [
-                True if side.extent % staged.free == 0 else compare(c, "slt", at_free, side.extent),
+                True if self.whole else compare(c, "slt", at_free, side.extent),
                 compare(c, "slt", at_deep, product.depth),
             ]
             inside = both(c, checks)
@@ -237,12 +247,21 @@ class Copies:
         loop_between(b, self.thread, staged.free * staged.depth, self.threads, [], copy)
 
 
+class Issues(Protocol):
+    """Copies of a step into a stage of a ring."""
+
+    @property
+    def staged(self) -> Staged: ...
+
+    def issue(self, b: LoopBuilder, stage: Index, step: Index) -> list[SSAValue]: ...
+
+
 Multiply = Callable[[LoopBuilder, Index, list[SSAValue]], list[SSAValue]]
 """The accumulators after the tile in a stage of the ring."""
 
 
 def pipelined(
-    b: LoopBuilder, copies: Sequence[Copies], first: Index, last: Index, stages: int, inits: Sequence[SSAValue], multiply: Multiply
+    b: LoopBuilder, copies: Sequence[Issues], first: Index, last: Index, stages: int, inits: Sequence[SSAValue], multiply: Multiply
 ) -> list[SSAValue]:
     """Multiply the tiles from number `first` up to `last`, with `stages - 1` tiles on their way; all is over when it returns."""
     depth = copies[0].staged.depth

@@ -10,6 +10,7 @@ from gradir.lowering.groups import Group
 from gradir.lowering.schedules.chain import schedule_chain
 from gradir.lowering.schedules.contraction import schedule_contraction
 from gradir.lowering.schedules.elementwise import schedule_elementwise
+from gradir.lowering.schedules.gpu_attention import schedule_gpu_chain
 from gradir.lowering.schedules.gpu_contraction import schedule_gpu_contraction
 from gradir.lowering.schedules.gpu_elementwise import schedule_gpu_elementwise
 from gradir.lowering.schedules.gpu_rows import schedule_gpu_rows
@@ -29,6 +30,7 @@ GPU_HEURISTICS: Mapping[str, Callable[[Group, CudaTargetAttr], Schedule]] = {
     "contraction": schedule_gpu_contraction,
     "elementwise": schedule_gpu_elementwise,
     "rows": schedule_gpu_rows,
+    "chain": schedule_gpu_chain,
 }
 """Kinds that have schedules of their own on a GPU."""
 

@@ -13,6 +13,7 @@ from gradir.dialects.kernel import Schedule
 from gradir.dialects.target import CudaTargetAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.chain import traffic_of
+from gradir.lowering.schedules.gpu_attention import reason_gpu_chain
 from gradir.lowering.schedules.gpu_contraction import reason_gpu_contraction
 from gradir.lowering.schedules.gpu_elementwise import reason_gpu_elementwise
 from gradir.lowering.schedules.gpu_rows import reason_gpu_rows
@@ -90,5 +91,6 @@ GPU_REASONS: Mapping[str, Callable[[Group, CudaTargetAttr, Any], str]] = {
     "contraction": reason_gpu_contraction,
     "elementwise": reason_gpu_elementwise,
     "rows": reason_gpu_rows,
+    "chain": reason_gpu_chain,
 }
 """The same for schedules of `GPU_HEURISTICS`."""
