@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from gradir.dialects.upstream import func, linalg
 from gradir.ir.text import parse_module
-from gradir.lowering.groups import MAX_OPS, Group, group_of_kernel, merge, single
+from gradir.lowering.groups import MAX_OPS, Group, group_of_kernel, joined_loops, merge, single
 
 BODIES = {
     "exp": "%r = math.exp %i0 : f32",
@@ -54,6 +54,19 @@ def kernel(args: str, *nests: str) -> func.FuncOp:
 
 def group(args: str, *nests: str) -> Group | None:
     return group_of_kernel(kernel(args, *nests))
+
+
+def test_joined_loops_are_those_without_gaps_in_any_operand() -> None:
+    t3, tw, to = "tensor<4x8x16xf32>", "tensor<16x32xf32>", "tensor<4x8x32xf32>"
+    product = nest("y", "dot", "pppr", [("%x", t3, "d0, d1, d3"), ("%w", tw, "d3, d2")], (to, "d0, d1, d2"))
+    found = group(f"%x: {t3}, %w: {tw}", product)
+    assert found is not None and joined_loops(found, (0, 1)) == [(0, 1)] and joined_loops(found, (2,)) == [(2,)]
+    biased = nest("z", "add", "ppp", [("%y", to, "d0, d1, d2"), ("%b", "tensor<4x32xf32>", "d0, d2")], (to, "d0, d1, d2"))
+    found = group(f"%x: {t3}, %w: {tw}, %b: tensor<4x32xf32>", product, biased)  # a bias of its own for each of the outermost
+    assert found is not None and joined_loops(found, (0, 1)) == [(0,), (1,)]
+    turned = nest("y", "dot", "pppr", [("%x", "tensor<8x4x16xf32>", "d1, d0, d3"), ("%w", tw, "d3, d2")], (to, "d0, d1, d2"))
+    found = group(f"%x: tensor<8x4x16xf32>, %w: {tw}", turned)
+    assert found is not None and joined_loops(found, (0, 1)) == [(0,), (1,)]
 
 
 T2, T1, T0 = "tensor<8x16xf32>", "tensor<8xf32>", "tensor<f32>"

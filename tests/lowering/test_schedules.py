@@ -107,6 +107,26 @@ def test_groups_of_columns_give_all_threads_the_same_to_do() -> None:
             assert each * -(-groups // threads) <= 1.1 * columns / threads + 32
 
 
+def weight_gradient(batch: int, steps: int, rows: int, columns: int, layout: str = "") -> str:
+    """x[b, s, m], ct[b, s, n] -> dw[m, n], the sum over b and s."""
+    t = KernelText("dw", "contraction<>")
+    t.arg("x", (batch, steps, rows), layout=layout)
+    t.arg("ct", (batch, steps, columns))
+    t.arg("out", (rows, columns))
+    t.constant("zero", "0.0")
+    t.fill("zero", "out")
+    t.generic("m, n, b, s", [("x", "b, s, m"), ("ct", "b, s, n")], ("out", "m, n"), product_body("f32"), "b, s")
+    return t.done()
+
+
+def test_loops_that_are_one_in_memory_are_scheduled_as_one() -> None:
+    flat = scheduled(matmul("dw", 768, 1024, 512, a="k, m", epilogue=False))
+    assert flat.field("pack") == (0, 1)
+    assert scheduled(weight_gradient(4, 128, 768, 1024)) == flat
+    apart = scheduled(weight_gradient(4, 128, 768, 1024, ", strided<[131072, 768, 1]>"))  # rows of another array lie between the steps
+    assert apart.field("pack") == (1,)
+
+
 def test_threads_read_their_columns_in_bands_where_rows_are_few() -> None:
     two = CpuTargetAttr.of("znver3", threads=2)
     found = scheduled(matmul("mm", 1, 4096, 4096), two)

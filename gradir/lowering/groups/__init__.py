@@ -8,6 +8,7 @@ facts back from a finished kernel with `group_of_kernel`, on tensors (level 2) a
 from gradir.lowering.groups.analysis import MAX_OPS, build, group_of_kernel, marked_chain, merge, single
 from gradir.lowering.groups.chain import STAGE, chain_group
 from gradir.lowering.groups.group import ChainRoles, ContractionRoles, Group, GroupOp, RowsRoles, Section
+from gradir.lowering.groups.joined import joined_loops
 from gradir.lowering.groups.loops import Extent, Loops, captured_by, is_generic, loops_of
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "chain_group",
     "group_of_kernel",
     "is_generic",
+    "joined_loops",
     "loops_of",
     "marked_chain",
     "merge",

@@ -7,10 +7,11 @@ of 512 bytes apart, or when the operand is larger than half of L1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import ceil, prod
 
 from gradir.dialects.kernel import ContractionAttr
-from gradir.lowering.groups import Group
+from gradir.lowering.groups import Group, joined_loops
 from gradir.lowering.schedules.convolution import positions_in_block, shared_columns, sums_positions
 from gradir.lowering.schedules.machine import Machine, bytes_of, element_of, extent_or
 
@@ -92,7 +93,9 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     else:
         rows_dims, column_dims = roles.m, roles.n
     rows = prod(extents[d] for d in rows_dims)
-    columns = extents[last] if last is not None else 1
+    loops = [run for dims in (roles.batch, column_dims, rows_dims) for run in joined_loops(group, dims)]
+    trips = {d: prod(extents[e] for e in run) for run in loops for d in run}
+    columns = trips[last] if last is not None else 1
     tile = tile_of(machine, size, rows, columns)
     reads_columns = core.inputs[1 if column_dims is roles.n else 0]
     contiguous = _is_last_dim(core.dims, reads_columns, last)
@@ -101,8 +104,10 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     scattered = row_bytes % CONFLICT_BYTES == 0 or row_bytes >= PAGE_BYTES or depth * row_bytes > machine.l1 // 2
     wide = columns > tile[1] and scattered
     pack = [1] if last in column_dims and (rows > SKINNY and wide if contiguous else rows >= SKINNY) else []
-    one_loop = len([d for d in rows_dims if extents[d] != 1]) == 1
-    simple = one_loop and len(roles.k) == 1 and last in column_dims
+    row_loops = [run for run in loops if run[0] in rows_dims and trips[run[0]] != 1]
+    one_loop = len(row_loops) == 1
+    sums_once = len([run for run in joined_loops(group, roles.k) if prod(extents[d] for d in run) != 1]) <= 1
+    simple = one_loop and sums_once and last in column_dims
     elements = {element_of(value) for value, _ in core.inputs}
     narrow = elements - {element_of(core.output)}
     if narrow and simple and rows > SKINNY and columns >= TURNED // 2 and depth >= 4:
@@ -111,7 +116,7 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
         joins = next((e for e, given, sums in JOINS if elements <= given and element_of(core.output) == sums), "")
         tile = (*tile, 2) if joins in machine.joins else tile
     work = prod(extents)
-    parallel = _parallel(group, extents, machine, rows_dims, column_dims, last, tile[1]) if work >= PARALLEL_WORK else []
+    parallel = _parallel(loops, trips, machine, last, tile[1]) if work >= PARALLEL_WORK else []
     alone = not parallel and prod(extents[d] for d in roles.batch) == 1
     rest = prod(extents[d] for d in column_dims)
     if sums_positions(core, extents):
@@ -122,10 +127,11 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
         steps = 0
     else:
         steps = _k_block(machine, tile[0], depth, rows, rest, size, bool(pack))
-    streams = parallel == [last] and not alone and not pack and len(roles.k) == 1 and rows <= SKINNY and depth * row_bytes > machine.l2
+    streams = parallel == [last] and not alone and not pack and sums_once and rows <= SKINNY and depth * row_bytes > machine.l2
     if streams:  # each thread reads its columns in bands of k, as one thread reads all of them
         steps = SKINNY_K_BLOCK
-    turned = one_loop and len(roles.k) == 1 and _is_last_dim(core.dims, core.inputs[0 if column_dims is roles.n else 1], rows_dims[0])
+    across = core.inputs[0 if column_dims is roles.n else 1]
+    turned = one_loop and sums_once and _is_last_dim(core.dims, across, next(d for d in reversed(row_loops[0]) if extents[d] != 1))
     if turned and pack == [1] and columns >= TURNED and depth >= 8:
         pack = [0, *pack]
     in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
@@ -134,7 +140,7 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
         most = _panels_of_group((steps or depth) * tile[1] * size, 0 in pack) if pack and one_loop else columns if streams else 1
         in_columns = _columns_of_group(machine, columns, tile[1], most, last in parallel)
     if parallel and parallel[0] in rows_dims:
-        in_rows = min(in_rows or MOST_BLOCK, -(-extents[parallel[0]] // (2 * machine.threads)))
+        in_rows = min(in_rows or MOST_BLOCK, -(-trips[parallel[0]] // (2 * machine.threads)))
     block = [in_rows, in_columns, steps]
     return ContractionAttr.of(tile=tile, block=block if any(block) else [], pack=pack, parallel=parallel)
 
@@ -170,17 +176,12 @@ def _columns_of_group(machine: Machine, columns: int, width: int, most: int, sha
     return -(-panels // min(counts, key=busiest)) * width
 
 
-def _parallel(
-    group: Group, extents: list[int], machine: Machine, rows: tuple[int, ...], columns: tuple[int, ...], last: int | None, width: int
-) -> list[int]:
+def _parallel(loops: Sequence[tuple[int, ...]], trips: Mapping[int, int], machine: Machine, last: int | None, width: int) -> list[int]:
     """The outermost loop with enough iterations for the threads: batches, further columns, panels of columns, then rows."""
-    assert group.contraction is not None
     if machine.threads == 1:
         return []
-    around = [d for d in columns if d != last]
-    panels = [last] if last is not None and extents[last] // width >= 2 * machine.threads else []
-    order = [*group.contraction.batch, *around, *panels, *rows]
-    return [d for d in order if extents[d] >= 2 * machine.threads][:1]
+    chosen = [last if last in run else run[0] for run in loops]
+    return [d for d in chosen if trips[d] // (width if d == last else 1) >= 2 * machine.threads][:1]
 
 
 def _k_block(machine: Machine, height: int, depth: int, rows: int, columns: int, size: int, packed: bool) -> int:
