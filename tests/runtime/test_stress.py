@@ -159,8 +159,8 @@ def test_multiprocessing(method):
         pytest.skip(f"no {method} here")
     wanted = {name: check(name) for name in PROGRAMS}
     with multiprocessing.get_context(method).Pool(2) as pool:
-        found = pool.map_async(check, list(PROGRAMS)).get(60)
-        (sent,) = pool.starmap_async(product, [(A, B)]).get(60)
+        found = pool.map_async(check, list(PROGRAMS)).get(240)
+        (sent,) = pool.starmap_async(product, [(A, B)]).get(240)
     for name, results in zip(PROGRAMS, found):
         assert all(np.array_equal(a, b) for a, b in zip(results, wanted[name], strict=True))
     assert np.array_equal(sent, wanted["product"][0])
