@@ -14,13 +14,14 @@ from gradir.ptx.calls import function_address
 from gradir.ptx.global_races import GlobalHistory
 from gradir.ptx.instructions import compiled
 from gradir.ptx.linking import linked, owner
-from gradir.ptx.machine import Machine, Step
+from gradir.ptx.machine import Machine, Step, agents_of
 from gradir.ptx.memory import OFFSET_BITS, PARAMETERS, POISON, WIDEST, Allocation, GlobalMemory
 from gradir.ptx.ordering import Ordering
 from gradir.ptx.parser import parse
 from gradir.ptx.reports import Reports, launch_failed
 from gradir.ptx.state import LANES, Blocks
 from gradir.ptx.syntax import Function, PtxModule, Variable
+from gradir.ptx.tensor_maps import MAP_BYTES, TensorMap, encoded
 from gradir.ptx.types import WIDTHS
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -84,7 +85,9 @@ def launch(
     random = np.random.default_rng(seed)
     granule = _granule(function)
     size, per_block = _triple(grid), -(-limits[0] * limits[1] * limits[2] // LANES)
-    order = Ordering(size[0] * size[1] * size[2], per_block, _synchronises(function))
+    cluster = _cluster(function, size)
+    together_in = cluster[0] * cluster[1] * cluster[2]
+    order = Ordering(size[0] * size[1] * size[2] // together_in, per_block * together_in, _synchronises(function))
     accesses = GlobalHistory(order, _global_granule(function))
     workspace = memory.add("the grid's workspace", np.zeros(WORKSPACE, np.uint8)).address if together else 0
     for blocks in _batches(function, size, limits, static + shared, together):
@@ -104,6 +107,7 @@ def launch(
             frames,
             seed is not None,
             granule,
+            agents_of(function),
         ).run()
     if check and reports.mistakes:
         raise launch_failed(reports.mistakes)
@@ -166,6 +170,10 @@ class DeviceBuffer:
 
 def _bytes_of(function: Function, parameter: Variable, position: int, value: Any, memory: GlobalMemory, defined: bool) -> bytes:
     size = _size_of(parameter)
+    if isinstance(value, TensorMap):
+        if size != MAP_BYTES:
+            raise _bad_launch(function, f"{size} bytes for {parameter.name}", "a tensor map, which has 128")
+        return _encoded(function, parameter, value, memory)
     if isinstance(value, DeviceBuffer):
         return memory.add(parameter.name, value.data, written=value.written).address.to_bytes(8, "little")[:size]
     if isinstance(value, np.ndarray):
@@ -191,6 +199,17 @@ def _bytes_of(function: Function, parameter: Variable, position: int, value: Any
     if not -(1 << (bits - 1)) <= number < 1 << bits:
         raise _bad_launch(function, f"a number of {bits} bits for {parameter.name} (.{parameter.type})", str(number))
     return (number & ((1 << bits) - 1)).to_bytes(size, "little")
+
+
+def _encoded(function: Function, parameter: Variable, value: TensorMap, memory: GlobalMemory) -> bytes:
+    """The bytes of a tensor map, whose array is an allocation of its own."""
+    data, written = (value.base.data, value.base.written) if isinstance(value.base, DeviceBuffer) else (value.base, None)
+    flat: Array = np.lib.stride_tricks.as_strided(data.view(np.uint8), (value.extent,), (1,)) if data.ndim > 1 else data.view(np.uint8)
+    if flat.size < value.extent:
+        raise _bad_launch(function, f"an array of {value.extent} bytes for {parameter.name}", f"{flat.size} bytes")
+    number = memory.add(parameter.name, flat, written=written, readonly=not flat.flags.writeable).number
+    memory.maps[number] = value
+    return encoded(number)
 
 
 def _size_of(variable: Variable) -> int:
@@ -264,10 +283,24 @@ def _batches(function: Function, grid: tuple[int, int, int], block: tuple[int, i
     total = grid[0] * grid[1] * grid[2]
     warps = -(-block[0] * block[1] * block[2] // LANES)
     cost = warps * LANES * 4 * max(1, len(function.registers)) + shared * (2 + 4 * (2 + warps))
-    at_once = total if together else max(1, min(total, RESIDENT_BYTES // max(1, cost)))
+    cluster = _cluster(function, grid)
+    size = cluster[0] * cluster[1] * cluster[2]
+    at_once = total if together else max(size, min(total, RESIDENT_BYTES // max(1, cost)) // size * size)
     numbers = np.arange(total)
     coordinates = np.stack([numbers % grid[0], numbers // grid[0] % grid[1], numbers // (grid[0] * grid[1])], 1)
+    if size > 1:  # blocks of a cluster one behind the other
+        group, inner = coordinates // cluster, coordinates % cluster
+        coordinates = coordinates[np.lexsort((*inner.T, *group.T))]
     for first in range(0, total, at_once):
         chosen = coordinates[first : first + at_once]
         memory = np.full((len(chosen), -(-shared // WIDEST) * WIDEST), POISON, np.uint8)
-        yield Blocks(chosen, block, grid, (1, 1, 1), memory, np.zeros(memory.shape, np.bool_), warps, shared, first)
+        yield Blocks(chosen, block, grid, cluster, memory, np.zeros(memory.shape, np.bool_), warps, shared, first)
+
+
+def _cluster(function: Function, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Blocks of a cluster as `.reqnctapercluster` says."""
+    found = _triple(function.limits.get("reqnctapercluster", (1, 1, 1)))
+    size = found[0] * found[1] * found[2]
+    if any(n % c for n, c in zip(grid, found)) or not 1 <= size <= 16:
+        raise _bad_launch(function, f"a grid of whole clusters of {found} blocks, 16 at most", str(grid))
+    return found

@@ -8,11 +8,15 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from gradir.errors import GradirError
-from gradir.ptx.barriers import Barriers
+from gradir.ptx.bulk import READERS, WRITERS, Bulk, Layout
 from gradir.ptx.flow import EXIT
+from gradir.ptx.mbarriers import Mbarriers
 from gradir.ptx.paths import Finished
 from gradir.ptx.pending import CELL, Pending
 from gradir.ptx.state import Gang, united
+from gradir.ptx.syntax import Function
+from gradir.ptx.tensor_maps import PIECE
+from gradir.ptx.waiting import Cause, Parked, Waiting
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Step: TypeAlias = Callable[["Machine", Gang, Array], None]
@@ -26,15 +30,48 @@ ROUNDS, SHUFFLED_ROUNDS = 8, 512
 """How often all gangs ask in vain whether something happened, until it is sure that nothing will."""
 
 
-class Machine(Barriers):
+def agents_of(function: Function) -> int:
+    """Agents of bulk copies that a kernel needs: none where it does nothing behind its warps' backs."""
+    found = any(op.opcode[0] in ("wgmma", "mbarrier") or "bulk" in op.opcode for op in function.body)
+    return WRITERS + READERS if found else 0
+
+
+class Machine(Waiting):
     """The state of a batch, and the order in which its gangs run."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.pending = Pending(self.warps, -(-self.blocks.shared.size // CELL))
+        self.mbarriers = Mbarriers(self.blocks.count, self.history)
+        layout = Layout(-(-self.blocks.shared.size // PIECE)) if self.agents else None
+        self.bulk = Bulk(self.warps, self.history.columns - self.history.peers - self.agents, layout)
+        self.cluster_arrivals = np.zeros((self.warps, 2), np.int64)
+        """Of each warp, how often it has arrived at, and waited for, the barrier of its cluster."""
         self.asking: list[Gang] = []
         """Gangs that only asked for something in their last turn, and changed nothing."""
         self.rounds, self.seen, self.taken = 0, 0, 0
+
+        self._told: dict[tuple[int, int], Array] = {}
+
+    def cluster_told(self, warp: int, *, relaxed: bool) -> None:
+        """A warp has arrived at the barrier of its cluster: what it knows will be known to all that wait."""
+        if relaxed:
+            return
+        key = (warp // self.history.peers, int(self.cluster_arrivals[warp, 0]))
+        clocks = self.history.clocks[warp]
+        before = self._told.get(key)
+        self._told[key] = clocks.copy() if before is None else np.maximum(before, clocks)
+
+    def cluster_seen(self, warp: int) -> None:
+        """A warp has waited at the barrier of its cluster."""
+        told = self._told.get((warp // self.history.peers, int(self.cluster_arrivals[warp, 1]) + 1))
+        if told is not None:
+            self.history.learn(np.array([warp]), told[None])
+
+    def lanes_ended(self) -> None:
+        super().lanes_ended()
+        if self.parked["cluster"]:
+            self.wake("cluster", np.arange(self.blocks.count))
 
     def run(self) -> None:
         """Until every warp has ended; gangs that wait for one another for ever are reported."""
@@ -43,6 +80,7 @@ class Machine(Barriers):
         for _ in range(GENERATIONS):
             gang = self._next()
             if gang is None:
+                self._ended()
                 return
             self._advance(gang)
         self._for_ever()
@@ -59,7 +97,7 @@ class Machine(Barriers):
             for gang in self.asking:
                 self.put(gang)
             self.asking = []
-        if not self.runnable:
+        if not self.runnable and not self.expire():
             self.report_stuck()
             return None
         shapes = list(self.runnable)
@@ -77,6 +115,22 @@ class Machine(Barriers):
                 self.put(gang.part(np.flatnonzero(~chosen)))
                 gang = gang.part(np.flatnonzero(chosen))
         return gang
+
+    def _ended(self) -> None:
+        self.bulk.finish(self)
+        for key, flying in self.mbarriers.copies.items():
+            if flying:
+                block = key % self.blocks.count
+                self.position = int(self.mbarriers.made_place[divmod(key, self.blocks.count)])
+                warp = np.array([block * self.blocks.per_block])
+                what = f"{len(flying)} copies that count at the mbarrier were never waited for"
+                self.report_of("unwaited copy", warp, np.zeros(1, np.int64), what)
+
+    def describe(self, cause: Cause, entry: Parked) -> str:
+        if cause != "mbarrier":
+            return entry.what
+        key = int(entry.keys.max())
+        return f"{entry.what} {self.mbarriers.state(*divmod(key, self.blocks.count))}"
 
     def _advance(self, gang: Gang) -> None:
         """Run a gang until it parts, waits or ends; in shuffled order, for a few instructions only."""

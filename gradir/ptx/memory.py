@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from gradir.ptx.tensor_maps import TensorMap
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OFFSET_BITS = 36
@@ -57,6 +59,8 @@ class GlobalMemory:
     """All allocations of a launch by number."""
 
     allocations: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
+    maps: dict[int, TensorMap] = field(default_factory=dict[int, TensorMap])
+    """Tensor maps by the number of the allocation that they describe."""
     _next: int = FIRST
 
     def add(self, name: str, data: Array, *, written: Array | None = None, readonly: bool = False) -> Allocation:

@@ -18,6 +18,7 @@ from gradir.ptx.special import special
 from gradir.ptx.state import LANES, Blocks, Gang
 from gradir.ptx.syntax import Function, Immediate, Instruction, Name, Negated, Operand, PtxModule, Register
 from gradir.ptx.types import DTYPES, storage
+from gradir.ptx.warpgroups import WARPS, Warpgroups, watched_registers
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,6 +45,8 @@ class Operands:
     """Bytes of local memory of an activation of each device function; of the kernel under the empty name."""
     shuffle: bool = False
     granule: int = 4
+    agents: int = 0
+    """Agents of bulk copies (`gradir.ptx.bulk`); 0 for a kernel that does nothing asynchronously but `cp.async`."""
 
     def __post_init__(self) -> None:
         warps = self.blocks.count * self.blocks.per_block
@@ -53,7 +56,12 @@ class Operands:
         self.local = np.full((warps, LANES, self.frames.get("", 0)), POISON, np.uint8)
         self.stack = np.zeros((warps, LANES), np.int64)
         """Of each lane, where in its local memory the running activation has its variables."""
-        self.history = SharedHistory(self.blocks.count, self.blocks.per_block, max(self.blocks.shared.shape[1], 1), self.granule)
+        threads = self.blocks.threads[0] * self.blocks.threads[1] * self.blocks.threads[2]
+        self.warpgroups = Warpgroups(warps, threads, watched_registers(self.function))
+        self.watched = self.warpgroups.names
+        size, cluster = max(self.blocks.shared.shape[1], 1), self.blocks.cluster_size
+        agents = self.agents + (-(-self.blocks.per_block // WARPS) * cluster if self.agents else 0)
+        self.history = SharedHistory(self.blocks.count, self.blocks.per_block, size, self.granule, cluster=cluster, agents=agents)
         self.order = self.accesses.order
         self.order.begin(self.blocks.first * self.blocks.per_block // self.order.peers, self.history.clocks)
         self.carry = np.zeros((warps, LANES), np.bool_)
@@ -80,6 +88,8 @@ class Operands:
             bits = self.registers.get(operand.name)
             if bits is None:
                 bits = self._undefined(operand.name)
+            if self.watched and operand.name in self.watched:
+                self._in_flight(gang, gang.mask, operand.name, writes=False)
             found = bits[self.index(gang)]
             return found if found.dtype == dtype else read_as(found, dtype)
         if isinstance(operand, Immediate):
@@ -106,18 +116,36 @@ class Operands:
         kind = self.function.registers.get(operand.name)
         if kind is None:
             raise self.unknown(f"register {operand.name}, which is not declared")
-        bits = bits_of(values, storage(kind))
-        old = self.registers.get(operand.name)
+        if self.watched and operand.name in self.watched:
+            self._in_flight(gang, mask, operand.name, writes=True)
+        self.set_register(gang, mask, operand.name, bits_of(values, storage(kind)))
+
+    def set_register(self, gang: Gang, mask: Array, name: str, bits: Array) -> None:
+        """Set the bits of a register, whoever else is at it."""
+        old = self.registers.get(name)
         if len(gang.warps) == self.warps and mask.all():
             whole = bits.shape == (self.warps, LANES) and bits.flags.writeable
-            self.registers[operand.name] = bits if whole else np.broadcast_to(bits, (self.warps, LANES)).copy()
+            self.registers[name] = bits if whole else np.broadcast_to(bits, (self.warps, LANES)).copy()
             return
         if old is None:
-            old = self._undefined(operand.name)
+            old = self._undefined(name)
         if len(gang.warps) == self.warps:
             np.copyto(old, bits, where=mask)
         else:
             old[gang.warps] = np.where(mask, bits, old[gang.warps])
+
+    def _in_flight(self, gang: Gang, mask: Array, name: str, *, writes: bool) -> None:
+        """A register that `wgmma` uses is read or written by another instruction."""
+        state, number = self.warpgroups, self.watched[name]
+        busy = state.results[number, gang.warps]
+        if writes:
+            state.unfenced[number, gang.warps[mask.any(1)]] = True
+            busy = np.maximum(busy, state.factors[number, gang.warps])
+        if busy.any():
+            lanes = mask & (busy > 0)[:, None]
+            what = "writes a register that" if writes else "reads a register that"
+            other = int(state.places[number, gang.warps[busy > 0]][0])
+            self.report("unwaited wgmma", gang, lanes, f"{what} a product on its way still uses: {name}", other)
 
     def address_of(self, gang: Gang, name: Name) -> Array:
         """The address of a variable in its space, the offset of a parameter; of one element where all lanes have the same."""

@@ -86,10 +86,14 @@ class Pending:
 
     def land(self, machine: Operands, copy: Copy) -> None:
         """The pieces have been waited for by those who issued them."""
+        self._history(machine, copy, "a copy lands where another warp may still read or write")
+        self.deliver(machine, copy)
+
+    def deliver(self, machine: Operands, copy: Copy) -> None:
+        """The pieces are there for somebody who knows of them from an mbarrier."""
         assert self.flying is not None
         machine.changes += 1
         size = copy.data.shape[1]
-        self._history(machine, copy, "a copy lands where another warp may still read or write")
         bytes_ = copy.at[:, None] + np.arange(size)
         machine.blocks.shared.reshape(-1)[bytes_] = copy.data
         machine.blocks.defined.reshape(-1)[bytes_] = True

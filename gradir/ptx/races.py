@@ -1,12 +1,17 @@
 """Races in shared memory, by vector clocks: an access that nothing orders after an earlier one of another warp, whatever ran first.
 
-Every warp has a clock for each warp of its block: how much of that warp's past is known to be over. A barrier joins the clocks of those
-that take part (and `gradir.ptx.ordering` those that synchronise by fences). An access is compared with the last writes and reads of its
-bytes; bytes are grouped by the narrowest access of the kernel. Two strong accesses, such as atomics, never race.
+Every warp has a clock for each warp of its block (of its cluster, where there are clusters): how much of that warp's past is known to be
+over. A barrier joins the clocks of those that take part. An access is compared with the last writes and reads of its bytes; bytes are
+grouped by the narrowest access of the kernel.
+
+What is done behind the warps' backs (bulk copies, `wgmma`) is done by agents, which have clocks as warps have: nobody knows that their
+accesses are over but who has waited for them. The second half of a warp's clocks says how much of the others' past is known with a proxy
+fence on the way: agents may only count on that.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,21 +19,36 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Of every access of an agent: does it race, or is there no fence between it and a write; and the instruction of the other access."""
+
+    races: Array
+    unfenced: Array
+    others: Array
+
+
 class SharedHistory:
     """Who accessed which part of the shared memory of every block last, and what every warp knows to be over."""
 
-    def __init__(self, blocks: int, per_block: int, size: int, granule: int) -> None:
+    def __init__(self, blocks: int, per_block: int, size: int, granule: int, *, cluster: int = 1, agents: int = 0) -> None:
         self.granule = granule
-        self.per_block = per_block
-        self.clocks = np.zeros((blocks * per_block, per_block), np.int32)
-        self.clocks[np.arange(blocks * per_block), np.arange(blocks * per_block) % per_block] = 1
+        self.peers = per_block * cluster
+        self.columns = self.peers + agents
+        self.clocks = np.zeros((blocks * per_block, 2 * self.columns), np.int32)
+        everyone = np.arange(blocks * per_block)
+        self.clocks[everyone, everyone % self.peers] = 1
+        self.times = np.zeros((-(-blocks // cluster), agents), np.int32)
+        """Of each cluster, the clocks of its agents."""
         count = -(-size // granule)
-        self._writer = np.full((blocks, count), -1, np.int8)
+        self._writer = np.full((blocks, count), -1, np.int16)
         self._written_at = np.zeros((blocks, count), np.int32)
         self._write_place = np.zeros((blocks, count), np.int32)
         self._strong = np.zeros((blocks, count), np.bool_)
-        self._read_at = np.zeros((blocks, count, self.per_block), np.int32)
+        self._read_at = np.zeros((blocks, count, self.columns), np.int32)
         self._read_place = np.zeros((blocks, count), np.int32)
+
+    # What warps know
 
     def join(self, warps: Array, arrived: Array | None = None) -> None:
         """A barrier of one block: all of `warps` know what each of them, and `arrived` (clocks of warps that went on), knows."""
@@ -40,7 +60,26 @@ class SharedHistory:
 
     def tick(self, warps: Array) -> None:
         """What these warps do from now on is later than what others have been told of."""
-        self.clocks[warps, warps % self.per_block] += 1
+        self.clocks[warps, warps % self.peers] += 1
+
+    def fence(self, warps: Array) -> None:
+        """A proxy fence: agents may count on all that these warps know to be over, and have done."""
+        known = self.clocks[warps]
+        known[:, self.columns :] = known[:, : self.columns]
+        self.clocks[warps] = known
+        self.tick(warps)
+
+    def learn(self, warps: Array, clocks: Array) -> None:
+        """These warps get to know what the clocks say."""
+        self.clocks[warps] = np.maximum(self.clocks[warps], clocks)
+
+    def told(self, warps: Array, agent: Array, times: Array) -> None:
+        """These warps know that what an agent has done until then is over."""
+        column = self.peers + agent
+        self.clocks[warps, column] = np.maximum(self.clocks[warps, column], times)
+        self.clocks[warps, self.columns + column] = np.maximum(self.clocks[warps, self.columns + column], times)
+
+    # Accesses of warps
 
     def write(self, warps: Array, blocks: Array, offsets: Array, width: int, place: int, *, strong: bool = False) -> tuple[Array, Array]:
         """Lanes whose write races, and the instruction of the other access; arguments are flat, one entry per lane."""
@@ -55,8 +94,8 @@ class SharedHistory:
     ) -> tuple[Array, Array]:
         races = np.zeros(warps.shape, np.bool_)
         others = np.full(warps.shape, -1, np.int32)
-        mine = warps % self.per_block
-        known = self.clocks[warps]
+        mine = warps % self.peers
+        known = self.clocks[warps, : self.columns]
         now = known[np.arange(len(warps)), mine]
         for cell in self._cells(offsets, width):
             self._with_writer(known, mine, blocks, cell, races, others, strong)
@@ -76,9 +115,36 @@ class SharedHistory:
                 races |= twice
         return races, others
 
+    # Accesses of agents
+
+    def by_agent(
+        self, clocks: Array, agent: Array, times: Array, blocks: Array, offsets: Array, width: int, place: int, *, writes: bool
+    ) -> Found:
+        """Accesses that agents do for warps with these `clocks`, one row per access; they are over when somebody is told of `times`."""
+        found = Found(np.zeros(agent.shape, np.bool_), np.zeros(agent.shape, np.bool_), np.full(agent.shape, -1, np.int32))
+        known, fenced = clocks[:, : self.columns], clocks[:, self.columns :]
+        mine = self.peers + agent
+        for cell in self._cells(offsets, width):
+            self._with_writer(known, mine, blocks, cell, found.races, found.others, strong=False)
+            writer = self._writer[blocks, cell]
+            counted = fenced[np.arange(len(mine)), np.maximum(writer, 0)]
+            missing = (writer >= 0) & (writer < self.peers) & (self._written_at[blocks, cell] > counted) & ~found.races
+            found.others[missing & ~found.unfenced] = self._write_place[blocks, cell][missing & ~found.unfenced]
+            found.unfenced[:] |= missing
+            if not writes:
+                self._read_at[blocks, cell, mine] = times
+                self._read_place[blocks, cell] = place
+                continue
+            self._with_readers(known, mine, blocks, cell, found.races, found.others)
+            self._writer[blocks, cell] = mine
+            self._strong[blocks, cell] = False
+            self._written_at[blocks, cell] = times
+            self._write_place[blocks, cell] = place
+        return found
+
     def _with_readers(self, known: Array, mine: Array, blocks: Array, cell: Array, races: Array, others: Array) -> None:
         unknown = self._read_at[blocks, cell] > known
-        unknown[np.arange(len(mine)), mine] = False
+        unknown[np.arange(len(mine)), mine] &= mine >= self.peers
         bad = unknown.any(1) & ~races
         others[bad] = self._read_place[blocks, cell][bad]
         races |= bad
@@ -86,7 +152,8 @@ class SharedHistory:
     def _with_writer(self, known: Array, mine: Array, blocks: Array, cell: Array, races: Array, others: Array, strong: bool) -> None:
         writer = self._writer[blocks, cell]
         told = known[np.arange(len(mine)), np.maximum(writer, 0)]
-        bad = (writer >= 0) & (writer != mine) & (self._written_at[blocks, cell] > told) & ~races
+        own = (writer == mine) & (mine < self.peers)
+        bad = (writer >= 0) & ~own & (self._written_at[blocks, cell] > told) & ~races
         if strong:
             bad &= ~self._strong[blocks, cell]
         others[bad] = self._write_place[blocks, cell][bad]

@@ -125,6 +125,11 @@ class Blocks:
         """Resident blocks."""
         return len(self.coordinates)
 
+    @property
+    def cluster_size(self) -> int:
+        """Blocks of a cluster; those of one stand one behind the other."""
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
+
     def block_of(self, warps: Array) -> Array:
         """Of each warp, the number of its block among the resident ones."""
         return warps // self.per_block

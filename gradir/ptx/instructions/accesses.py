@@ -20,6 +20,9 @@ from gradir.ptx.types import WIDTHS
 
 SPACES = ("param", "shared", "global", "const", "local")
 _LOW = (1 << OFFSET_BITS) - 1
+RANK_BITS = 24
+"""Addresses in the shared memory of the block with rank r of a cluster have r + 1 above so many bits; those of one's own block may
+have 0."""
 SET = {width: int.from_bytes(b"\1" * width, "little") for width in (1, 2, 4, 8)}
 """Flags of so many bytes, all set, as one integer."""
 
@@ -203,6 +206,8 @@ def store_shared(machine: Machine, gang: Gang, mask: Array, where: Array, values
     base = block * blocks.shared.shape[1]
     busy, copies = machine.pending.touched(base + at, width * count)
     report_some("race", machine, gang, good, busy, copies, "writes to where an asynchronous copy still goes")
+    if machine.bulk.layout is not None:
+        machine.bulk.layout.forget(base + at, width * count)
     for k in range(count):
         scatter(whole, base + at + k * width, np.broadcast_to(values[k], mask.shape)[good], width)
         scatter(blocks.defined.reshape(-1).view(np.uint8), base + at + k * width, SET[width], width)
@@ -247,15 +252,24 @@ def synchronise(machine: Machine, gang: Gang, mask: Array, op: Instruction, wher
 
 
 def flat(machine: Machine, gang: Gang, lanes: Array, where: Array) -> tuple[Array, Array, Array]:
-    """Of each lane that is set: its warp, its block, its address."""
+    """Of each lane that is set: its warp, the block whose shared memory its address is in, the address there."""
     rows = np.nonzero(lanes)[0]
     warps = gang.warps[rows]
-    return warps, machine.blocks.block_of(warps), where[lanes]
+    blocks, at = machine.blocks.block_of(warps), where[lanes]
+    if machine.blocks.cluster_size > 1:
+        ranks = at >> RANK_BITS
+        first = blocks // machine.blocks.cluster_size * machine.blocks.cluster_size
+        blocks = np.where(ranks > 0, first + ranks - 1, blocks)
+        at = at & ((1 << RANK_BITS) - 1)
+    return warps, blocks, at
 
 
 def checked_shared(machine: Machine, gang: Gang, mask: Array, where: Array, size: int) -> Array:
     """Lanes whose access is within the block's shared memory and aligned; the others are reported."""
     limit = machine.blocks.shared_bytes
+    if machine.blocks.cluster_size > 1:  # addresses of other blocks of the cluster have their rank above
+        inside = (where >= 0) & (where >> RANK_BITS <= machine.blocks.cluster_size)
+        where = np.where(inside, where & ((1 << RANK_BITS) - 1), where)
     bad = mask & ((where < 0) | (where + size > limit))
     if bad.any():
         machine.report(
