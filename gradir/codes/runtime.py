@@ -233,6 +233,12 @@ RUNTIME: dict[str, Code] = {
         cause="`save` of a program that was compiled with `frozen=`.",
         next_step="compile it without `frozen=` for the artefact.",
     ),
+    "RT068": runtime(
+        "no card of that name",
+        meaning="`--gpu` and `explain(gpu=..)` name the card whose limits are the bounds.",
+        cause="a card that the table lacks.",
+        next_step="take one of the table (`h200`, `h100`, `a100`, ..), or add its data sheet to gradir/dialects/target/cuda_facts.py.",
+    ),
     "RT070": runtime(
         "no such GPU",
         meaning="A program for CUDA was called, or a device was asked for, and there is none of that number, no driver, or no cupy.",

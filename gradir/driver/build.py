@@ -98,6 +98,8 @@ def _build_cuda(
         options.hooks.planned(module)
     functions = _completed(module, specs, trees, set())
     loops(module, report)
+    if options.hooks.lowered is not None:
+        options.hooks.lowered(module)
     cuda = import_module("gradir.driver.build_cuda")  # programs for the CPU need none of it
     objects, device, host = cuda.cuda_objects(module, machine, report, emulated=options.device == "cuda:emulated")
     details = {"kernels": notes}

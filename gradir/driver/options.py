@@ -16,10 +16,11 @@ Trees = Mapping[str, tuple[str, str]]
 @dataclass(frozen=True)
 class Hooks:
     """Who looks at a program on its way, or changes it: `outlined` when kernels are functions that have no schedules yet (level 2),
-    `planned` when buffers have their places (level 3)."""
+    `planned` when buffers have their places (level 3), `lowered`, for a GPU, when kernels are launches (level 4)."""
 
     outlined: Callable[[ModuleOp], None] | None = None
     planned: Callable[[ModuleOp], None] | None = None
+    lowered: Callable[[ModuleOp], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from gradir import size_algebra
 from gradir.errors import GradirError
 from gradir.runtime import abi, artefact, memory
 from gradir.runtime.call import Lent, invoke
+from gradir.runtime.cuda.spec import DeviceSpec
 from gradir.runtime.dispatch import ARRAY, DirectCall, Dispatch, Entry, Place, tuple_of
 from gradir.runtime.donation import take_over
 from gradir.runtime.library.table import LibraryTable, failure
@@ -259,7 +260,8 @@ class Module:
         `gradir.driver.explain` (`Compiled.explain`, `gradir-run --explain`), which needs the program."""
         rows = [("kernel", "strategy", "chosen by", "why"), *map(_note, self.manifest.details.get("kernels", ()))]
         widths = [max(len(row[k]) for row in rows) for k in range(4)]
-        return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() + "\n" for row in rows)
+        text = "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() + "\n" for row in rows)
+        return text + ("" if self.manifest.device is None else _device_notes(self.manifest.device))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the module as one file, atomically."""
@@ -287,6 +289,16 @@ def _link(manifest: Manifest, objects: Sequence[bytes]) -> Library:
         for index, kernel in enumerate(manifest.kernels):
             table[index] = kernels[kernel.object_index].address(kernel.symbol)
     return main
+
+
+def _device_notes(device: DeviceSpec) -> str:
+    """A line for each function of a GPU."""
+    lines = [f"\nfor {device.arch}, {device.scratch} bytes of temporaries"]
+    for kernel in device.kernels:
+        known = kernel.registers >= 0
+        needs = f"{kernel.registers} registers, {kernel.shared + kernel.dynamic_shared} bytes shared, {kernel.spills} spilled"
+        lines.append(f"  @{kernel.name}: {needs if known else 'registers are known where ptxas made a cubin'}")
+    return "\n".join(lines) + "\n"
 
 
 def _plain_memory(array: Array) -> bool:

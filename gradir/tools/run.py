@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--input", action="append", default=[], metavar="ARRAY", help="SHAPExTYPE=VALUE, =random(SEED), =iota or @FILE.npy; one per input")
     add("--check-nan", action="store_true", help="compile without fusion and report each op that makes NaN or infinity of finite operands")
     add("--explain", nargs="?", const="-", default="", metavar="DIR", help="what each kernel does and costs: a table, or a page in DIR")
+    add("--gpu", default="h200", metavar="CARD", help="with --explain of a program for CUDA: the card whose limits are the bounds")
     add("--bench", type=_count, default=0, metavar="N", help="run N more times, print times on stderr")
     add("-O", "--optimize", type=int, default=2, choices=(0, 1, 2), help="2 everything, 1 no fusion, 0 neither fusion nor simplification")
     add("--threads", type=_count, default=None, metavar="N", help="threads that a parallel kernel may use")
@@ -155,29 +156,35 @@ def _checked(args: argparse.Namespace, target: str) -> Runner:
 
 def _explain(args: argparse.Namespace, inputs: Sequence[Array]) -> int:
     """Run the program and print a table of its kernels on stdout, or write a page; a saved artefact tells what it was compiled to."""
-    if args.target == "cpu" and _is_artefact(args.file):
+    kind = args.target.partition(":")[0]
+    if kind in ("cpu", "cuda") and _is_artefact(args.file):
         from gradir.runtime import load  # no compiler
 
         sys.stdout.write(load(args.file).explain())
         return OK
-    if args.target != "cpu" or args.check_nan:
+    if kind not in ("cpu", "cuda") or args.check_nan:
         raise GradirError(
             "only compiled programs can be explained",
             part="runtime",
             code="RT065",
-            expected="--target=cpu, without --check-nan",
+            expected="--target=cpu or cuda, without --check-nan",
             found="--check-nan" if args.check_nan else f"--target={args.target}",
             hint="leave it out",
         )
-    from gradir.driver.explain import explain, save_page  # the compiler
+    from gradir.driver.explain import explain_target, save_page  # the compiler
 
-    target = f"cpu:{args.cpu}" if args.cpu else "host"
+    host = f"cpu:{args.cpu}" if args.cpu else "host"
+    target = host if kind == "cpu" else ":".join([args.target, *filter(None, [args.cpu])])
     entry = args.entry.removeprefix("@") or None
     settings: dict[str, Any] = {"target": target, "threads": args.threads, "optimize": args.optimize, "cache": not args.no_cache}
-    found = explain(_module(args), inputs or None, entry=entry, **settings)
+    found = explain_target(_module(args), inputs or None, entry=entry, gpu=args.gpu, **settings)
     sys.stdout.write(str(found))
-    if args.explain != "-":
-        sys.stderr.write(f"gradir-run: {save_page(found, args.explain)}\n")
+    if args.explain != "-" and kind == "cuda":
+        from gradir.driver.explain.cuda import save_json
+
+        sys.stderr.write(f"gradir-run: {save_json(cast('Any', found), args.explain)}\n")
+    elif args.explain != "-":
+        sys.stderr.write(f"gradir-run: {save_page(cast('Any', found), args.explain)}\n")
     return OK
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -34,6 +35,9 @@ from gradir.driver.options import Hooks
 from gradir.runtime.donation import spared
 from gradir.runtime.module import Function, Module
 from gradir.runtime.profile import SITES
+
+if TYPE_CHECKING:
+    from gradir.driver.explain.cuda import CudaExplanation
 
 IMPOSSIBLE = 1.05
 """A kernel that is so many times as fast as its bound shows that the limits were measured badly."""
@@ -90,6 +94,15 @@ def explain(
         _events(seen.marks, spans, measured.runs[-1].begin),
         sum(run.recording.dropped for run in measured.runs),
     )
+
+
+def explain_target(
+    module: ModuleOp, inputs: Sequence[Any] | None, *, target: str, gpu: str = "h200", **options: Any
+) -> Explanation | CudaExplanation:
+    """`explain` for any target; the launches of a program for CUDA are held to the limits of the card `gpu`."""
+    if target.startswith("cuda"):
+        return import_module("gradir.driver.explain.cuda").explain_cuda(module, inputs, target=target, gpu_card=gpu, **options)
+    return explain(module, inputs, target=target, **options)
 
 
 def describe(
@@ -220,4 +233,4 @@ def _function(module: Module, entry: str | None) -> Function:
     return module[entry if entry is not None else module.functions[0]]
 
 
-__all__ = ["Event", "Explanation", "KernelRow", "describe", "explain", "measure_runs", "save_page", "trace_json"]
+__all__ = ["Event", "Explanation", "KernelRow", "describe", "explain", "explain_target", "measure_runs", "save_page", "trace_json"]

@@ -27,6 +27,7 @@ from gradir.runtime.module import Function, Module
 
 if TYPE_CHECKING:
     from gradir.driver.explain import Explanation
+    from gradir.driver.explain.cuda import CudaExplanation
     from gradir.driver.tuning.tune import TuningReport
 
 EXPLAIN, TUNE = "gradir.driver.explain", "gradir.driver.tuning.tune"
@@ -169,16 +170,16 @@ class Compiled(DirectCall):
         options = self.options
         return memory_report(self.level1, target=options.target, threads=options.threads or None, optimize=options.optimize)
 
-    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+    def explain(self, *args: Any, gpu: str = "h200", **kwargs: Any) -> Explanation | CudaExplanation:
         """Run the program and say what each kernel does, why so, how long it takes and how far that is from the machine's limits.
 
         `args` as for a call; without any, random arguments (GradirError RT060 where only a call knows a size). `print` shows a table,
-        `to_dict`, `to_json` and `gradir.driver.explain.save_page` have the rest.
+        `to_dict`, `to_json` and `gradir.driver.explain.save_page` have the rest. `gpu`: the card whose limits a program for CUDA is held to.
         """
         leaves = self._given(args, kwargs)
         options = self.options
         settings: dict[str, Any] = {"target": options.target, "threads": options.threads or None, "optimize": options.optimize}
-        return import_module(EXPLAIN).explain(self.level1, leaves, entry=self.name, cache=options.cache, **settings)
+        return import_module(EXPLAIN).explain_target(self.level1, leaves, entry=self.name, cache=options.cache, gpu=gpu, **settings)
 
     def tune(self, *args: Any, seconds: float = 60.0, **kwargs: Any) -> TuningReport:
         """Search schedules of the hot kernels by measurement for about so many seconds; programs compiled from now on use what is faster.
