@@ -182,6 +182,12 @@ RUNTIME: dict[str, Code] = {
         cause="a missing type or value, a number outside the type's range, or a shell that removed the brackets.",
         next_step="write SHAPExTYPE=VALUE (`2x3xf32=1.5`, `4xi32=[1,2,3,4]`, `4xf32=random(0)`, `8xi32=iota`) or @FILE.npy, in quotes.",
     ),
+    "RT051": runtime(
+        "cannot read an argument of a kernel",
+        meaning="An `--arg` or `--out` of `gradir-ptx run` does not spell what the kernel can be given, or names no array.",
+        cause="a missing type or size, a number outside the type's range, a file of another size, or a shell that removed the brackets.",
+        next_step="write TYPE[SIZES]=VALUE for arrays (`'f32[64,32]=random(0)'`), TYPE=NUMBER for numbers (`u32=1000`), in quotes.",
+    ),
     "RT060": runtime(
         "measuring needs arguments",
         meaning="`explain` and the tuner run the program. Without arguments they make random ones, of the sizes that the function "

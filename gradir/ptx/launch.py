@@ -34,13 +34,14 @@ RESIDENT_BYTES = 1 << 27
 
 
 @lru_cache(64)
-def _module(text: str) -> PtxModule:
+def module_of(text: str) -> PtxModule:
+    """The module that a text spells, parsed once."""
     return parse(text)
 
 
 @lru_cache(256)
 def _program(text: str, entry: str) -> tuple[Function, tuple[Step, ...]]:
-    module = _module(text)
+    module = module_of(text)
     function = linked(module, module.functions[entry])
     return function, compiled(function)
 
@@ -68,7 +69,7 @@ def launch(
     kernels that wait across blocks, as in a cooperative launch. `advice`: count what accesses move (`Reports.advice`). Returns the reports;
     with `check`, a mistake is a `GradirError` OP062.
     """
-    module = _module(text)
+    module = module_of(text)
     function = _entry(module, entry)
     limits = _triple(block)
     wanted = function.limits.get("reqntid")

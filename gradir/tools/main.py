@@ -22,6 +22,7 @@ TOOLS = {
     "run": ("gradir.tools.run:run", "run a function on given arrays (gradir-run)"),
     "reduce": ("gradir.tools.reduce.command:run", "shrink a module while a command fails on it (gradir-reduce)"),
     "tune": ("gradir.tools.tune:run", "search schedules of kernels by measurement (gradir-tune)"),
+    "ptx": ("gradir.tools.ptx:run", "run PTX text without a GPU (gradir-ptx)"),
 }
 
 USAGE_TEXT = """usage: gradir COMMAND ...
