@@ -79,6 +79,7 @@ def test_transposes_at_odd_sizes(dtype: str) -> None:
         ((3, 20, 30), (2, 1, 0)),
         ((20, 30, 5), (1, 0, 2)),
         ((0, 5), (1, 0)),
+        ((1, 530, 519), (0, 2, 1)),
     ]
     for shape, order in cases:
         x = (RNG.standard_normal(shape) * 50).astype(kind)

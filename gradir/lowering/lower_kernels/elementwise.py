@@ -14,7 +14,7 @@ from gradir.lowering.lower_kernels.bodies import is_plain
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.collapse import collapse
 from gradir.lowering.lower_kernels.streams import Streams
-from gradir.lowering.lower_kernels.strips import each_block, nest, strips
+from gradir.lowering.lower_kernels.strips import each_block, nest, shared_dim, strips
 from gradir.lowering.lower_kernels.tiles import Tile, stride_along
 from gradir.lowering.lower_kernels.turned import find_turn, lower_turned
 from gradir.lowering.schedules.elementwise import schedule_elementwise
@@ -58,10 +58,12 @@ def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
         each_block(b, 0, space.extents[dim], max(lanes, block), lambda c, low, high: vectors(c, space.origin, low, high))
         return
 
-    def row(c: LoopBuilder, i: SSAValue) -> None:
-        nest(c, around[1:], space, space.origin.moved(around[0], i), lambda e, at: vectors(e, at, 0, space.extents[dim]))
+    first, rest = shared_dim(around, space)
 
-    b.parallel(0, space.extents[around[0]], 1, row)
+    def row(c: LoopBuilder, i: SSAValue) -> None:
+        nest(c, rest, space, space.origin.moved(first, i), lambda e, at: vectors(e, at, 0, space.extents[dim]))
+
+    b.parallel(0, space.extents[first], 1, row)
 
 
 def _task(extent: Index, machine: Machine) -> int:

@@ -37,6 +37,12 @@ def nest(b: LoopBuilder, dims: list[int], space: Space, tile: Tile, inside: Acti
     each(b, 0, space.extents[dims[0]], 1, lambda c, i: nest(c, dims[1:], space, tile.moved(dims[0], i), inside))
 
 
+def shared_dim(dims: list[int], space: Space) -> tuple[int, list[int]]:
+    """The outermost of `dims` that is longer than 1, for threads to share, and the others."""
+    first = next((d for d in dims if space.extents[d] != 1), dims[0])
+    return first, [d for d in dims if d != first]
+
+
 def tail(extent: int, whole: int, lanes: int, pieces: bool) -> Iterator[tuple[int, int]]:
     """(start, size) of the vectors after the whole ones: powers of two down to 1, or down to `lanes` when `pieces` is false."""
     for start, size in powers_of_two(extent - whole, 1 << 20):

@@ -13,7 +13,8 @@ scf.for %band = .. step 256 { scf.for %left = .. step 16 { scf.for %i = %band to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import DenseArrayBase, i1, i64
 from xdsl.ir import SSAValue
@@ -22,14 +23,18 @@ from gradir.dialects.upstream import linalg, vector
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space
 from gradir.lowering.lower_kernels.bodies import evaluate, is_plain
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
-from gradir.lowering.lower_kernels.strips import each, nest
+from gradir.lowering.lower_kernels.strips import each, nest, shared_dim
 from gradir.lowering.lower_kernels.tiles import Axis, Operand, Tile, read, stride_along, uses, write
 from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes
 
 MOST_SIDE = 8
 """Lanes of a tile's side: 8 registers, turned in three rounds of shuffles."""
+LEAST_SIDE = 4
+"""Smaller squares alone gain nothing."""
 BAND = 256
 """Rows of the results that a band visits: their pages stay in the translation buffer."""
+Range: TypeAlias = tuple[Index, Index]
+"""First index and number of them."""
 _SWAPPED = DenseArrayBase.from_list(i64, [1, 0])
 
 
@@ -74,7 +79,9 @@ def find_turn(space: Space, dim: int, machine: Machine) -> Turn | None:
         return None
     (other,) = others
     extents = space.extents[dim], space.extents[other]
-    if any(isinstance(n, int) and n < side for n in extents):
+    while any(isinstance(n, int) and n < side for n in extents):
+        side //= 2
+    if side < LEAST_SIDE:
         return None
     if not all(_apart(op.output, other, dim) for op in space.ops if op.stored):
         return None
@@ -92,45 +99,48 @@ def lower_turned(kernel: Kernel, space: Space, turn: Turn) -> None:
     dim, other, side = turn.dim, turn.other, turn.side
     around = [d for d in range(len(space.extents)) if d not in (dim, other)]
     size = max(element_bytes(o.element) for o in space.ops)
-    width = max(side, LINE_BYTES // size // side * side)
+    stripe = max(side, LINE_BYTES // size // side * side)
     parallel = bool(kernel.schedule.field("parallel"))
 
-    def band(b: LoopBuilder, at: Tile, low: Index, high: Index) -> None:
-        rows, columns = b.add(low, b.round_down(b.sub(high, low), side)), b.round_down(space.extents[dim], side)
+    def square(b: LoopBuilder, at: Tile, i: SSAValue, j: SSAValue, side: int) -> None:
+        axes = (Axis(other, side), Axis(dim, side)) if side > 1 else ()
+        _tile(b, kernel, space, replace(turn, side=side), at.moved(other, i).moved(dim, j).with_axes(*axes))
 
-        def stripe(c: LoopBuilder, left: SSAValue) -> None:
-            right = c.minimum(c.add(left, width), columns)
-            each(c, low, rows, side, lambda e, i: each(e, left, right, side, lambda g, j: square(g, i, j)))
+    def area(b: LoopBuilder, at: Tile, rows: Range, columns: Range, side: int) -> None:
+        """Squares of `side`; what is left over at the right and below in smaller ones, or point by point where sizes are not known."""
+        (top, height), (left, width) = rows, columns
+        whole = b.round_down(height, side), b.round_down(width, side)
+        low, right = b.add(top, whole[0]), b.add(left, whole[1])
+        if side == turn.side:
 
-        def square(c: LoopBuilder, i: SSAValue, j: SSAValue) -> None:
-            tile = at.moved(other, i).moved(dim, j)
-            _tile(c, kernel, space, turn, tile.with_axes(Axis(other, side), Axis(dim, side)))
+            def columns_of_stripe(c: LoopBuilder, near: SSAValue) -> None:
+                far = c.minimum(c.add(near, stripe), right)
+                each(c, top, low, side, lambda e, i: each(e, near, far, side, lambda g, j: square(g, at, i, j, side)))
 
-        each(b, 0, columns, width, stripe)
-        # what is left over, element by element: columns at the right, rows below
-        _points(b, kernel, space, turn, at, (low, high), (columns, space.extents[dim]))
-        _points(b, kernel, space, turn, at, (rows, high), (0, columns))
+            each(b, left, right, stripe, columns_of_stripe)
+        else:
+            each(b, top, low, side, lambda c, i: each(c, left, right, side, lambda e, j: square(e, at, i, j, side)))
+        if side > 1:
+            small = side // 2 if isinstance(height, int) and isinstance(width, int) else 1
+            area(b, at, (top, whole[0]), (right, b.sub(width, whole[1])), small)
+            area(b, at, (low, b.sub(height, whole[0])), columns, small)
+
+    def band(b: LoopBuilder, at: Tile, low: Index, count: Index) -> None:
+        area(b, at, (low, count), (0, space.extents[dim]), side)
 
     def bands(b: LoopBuilder, at: Tile) -> None:
-        each(b, 0, extent, BAND, lambda c, low: band(c, at, low, c.minimum(c.add(low, BAND), extent)))
+        whole = b.round_down(extent, BAND)
+        each(b, 0, whole, BAND, lambda c, low: band(c, at, low, BAND))
+        band(b, at, whole, b.sub(extent, whole))
 
     extent, b = space.extents[other], kernel.b
     if parallel and around:
-        first, rest = around[0], around[1:]
+        first, rest = shared_dim(around, space)
         b.parallel(0, space.extents[first], 1, lambda c, i: nest(c, rest, space, space.origin.moved(first, i), bands))
     elif parallel:
-        b.parallel(0, extent, BAND, lambda c, low: band(c, space.origin, low, c.minimum(c.add(low, BAND), extent)))
+        b.parallel(0, extent, BAND, lambda c, low: band(c, space.origin, low, c.minimum(BAND, c.sub(extent, low))))
     else:
         nest(b, around, space, space.origin, bands)
-
-
-def _points(
-    b: LoopBuilder, kernel: Kernel, space: Space, turn: Turn, at: Tile, rows: tuple[Index, Index], columns: tuple[Index, Index]
-) -> None:
-    def point(c: LoopBuilder, i: SSAValue, j: SSAValue) -> None:
-        _tile(c, kernel, space, turn, at.moved(turn.other, i).moved(turn.dim, j))
-
-    each(b, *rows, 1, lambda c, i: each(c, *columns, 1, lambda e, j: point(e, i, j)))
 
 
 def _tile(b: LoopBuilder, kernel: Kernel, space: Space, turn: Turn, tile: Tile) -> None:

@@ -19,6 +19,8 @@ PARALLEL_BYTES = 2 << 20
 """Memory traffic from which on a second thread pays: 40 us of one thread."""
 POLYNOMIAL = 3
 """Passes over memory in the time of one polynomial."""
+TURNED = 2
+"""Plain passes in the time of one over tensors that lie side by side along different dimensions."""
 UNKNOWN = 1024
 
 
@@ -31,8 +33,19 @@ def schedule_elementwise(group: Group, machine: Machine) -> ElementwiseAttr:
     if len(group.ops) <= MOST_OPS_OF_LONG_STEPS and polynomials == 1:
         registers = 2 * REGISTERS
     extents = [extent_or(group.extents[d], UNKNOWN) for d in group.space]
-    traffic = prod(extents) * widest * (1 + len(group.ops) + POLYNOMIAL * polynomials)
+    traffic = prod(extents) * widest * (1 + len(group.ops) + POLYNOMIAL * polynomials) * (TURNED if _is_turned(group) else 1)
     fields = {"tile": [lanes * registers], "stream": streamed_results(group, machine)}
     if machine.threads > 1 and traffic >= PARALLEL_BYTES and group.space:
         fields["parallel"] = [group.space[0]]
     return ElementwiseAttr.of(**fields)
+
+
+def _is_turned(group: Group) -> bool:
+    """Does an operand lie side by side along another dimension than the results?"""
+    last = group.space[-1] if group.space else None
+    for op in group.ops:
+        for _, map_ in op.inputs:
+            used = {op.dims[loop] for loop in map_.results[-1].used_dims()} if map_.results else set[int]()
+            if used and last not in used and any(last in {op.dims[loop] for loop in e.used_dims()} for e in map_.results):
+                return True
+    return False

@@ -1,14 +1,15 @@
 // RUN: gradir-opt %s -p 'to-structured,to-buffers,lower-kernels' --split-input-file | filecheck %s
 // RUN: gradir-opt %s -p 'to-structured,to-buffers,to-loops' --split-input-file --check-semantics
 
-// A transpose goes in square tiles: read in rows of the operand, turned in registers, written in rows of the result; the rest point by point.
+// A transpose goes in square tiles: read in rows of the operand, turned in registers, written in rows of the result; the rest in smaller
+// ones, of which the last are points.
 // CHECK-LABEL: func.func private @elementwise_0
 // CHECK-SAME:  (%[[X:.*]]: memref<20x11xf32> {{.*}}, %[[Y:.*]]: memref<11x20xf32>
-// CHECK:       scf.for %[[I:.*]] =
-// CHECK:         scf.for %[[J:.*]] =
-// CHECK:           %[[ROWS:.*]] = vector.transfer_read %[[X]][%[[J]], %[[I]]], {{.*}} : memref<20x11xf32>, vector<8x8xf32>
+// CHECK:           %[[ROWS:.*]] = vector.transfer_read %[[X]][%[[J:.*]], %[[I:.*]]], {{.*}} : memref<20x11xf32>, vector<8x8xf32>
 // CHECK:           %[[TURNED:.*]] = vector.transpose %[[ROWS]], [1, 0]
 // CHECK:           vector.transfer_write %[[TURNED]], %[[Y]][%[[I]], %[[J]]]
+// CHECK:       vector.transfer_read %[[X]]{{.*}}, vector<4x4xf32>
+// CHECK:       vector.transfer_read %[[X]]{{.*}}, vector<2x2xf32>
 // CHECK:       memref.load %[[X]]
 // CHECK:       memref.store {{.*}}, %[[Y]]
 func.func @transpose(%x: tensor<20x11xf32>) -> tensor<11x20xf32> {
