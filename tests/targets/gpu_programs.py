@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 import gradir as gd
+from tests.targets import gpu_products as made
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -236,6 +237,17 @@ FAMILIES: tuple[Family, ...] = (
     Family("windows", windows, IMAGES, (F32, BF16)),
     Family("window gradient", window_gradient, IMAGES, (F32,)),
     Family("random", random_numbers, LINES, (F32,), random_inputs),
+    Family("product", made.product, made.PRODUCTS, (F32, BF16, F16, F64, I32), made.product_inputs, tolerance=1e-4),
+    Family("turned products", made.turned_products, made.PRODUCTS, (BF16, F16, F32), made.turned_inputs, tolerance=1e-4),
+    Family("wide product", made.wide_product, made.PRODUCTS, (I8,), made.product_inputs),
+    Family("layer", made.layer, made.PRODUCTS, (BF16, F32), made.layer_inputs, tolerance=1e-4),
+    Family("batched product", made.batched, made.PRODUCTS, (F16, F32), made.batched_inputs, tolerance=1e-4),
+    Family("deep product", made.deep_product, made.PRODUCTS, (BF16, F32), made.deep_inputs, tolerance=1e-4),
+    Family("convolution", made.convolution, made.PICTURES, (BF16, F32), made.convolution_inputs, tolerance=1e-4),
+    Family("convolution gradient", made.convolution_gradient, made.PICTURES, (F16, F32), made.convolution_inputs, tolerance=1e-3),
+    Family("depthwise convolution", made.depthwise, made.PICTURES, (F32, BF16), made.depthwise_inputs, tolerance=1e-4),
+    Family("attention", made.attention, made.HEADS, (BF16, F16, F32), made.attention_inputs, tolerance=1e-4),
+    Family("causal attention", made.causal_attention, made.HEADS, (F16, BF16, F32), made.causal_inputs, tolerance=1e-4),
 )
 """Rows of other kernel families are added at the end."""
 
