@@ -22,7 +22,20 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": {"errors", "printing", "size_algebra", "ptx"},
     "driver": {"errors", "size_algebra", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime", "ptx"},
     "frontends": {"errors", "printing", "size_algebra", "ir", "dialects", "runtime", "driver"},
-    "tools": {"errors", "size_algebra", "ir", "dialects", "autodiff", "lowering", "targets", "reference", "runtime", "driver", "frontends"},
+    "tools": {
+        "errors",
+        "size_algebra",
+        "ir",
+        "dialects",
+        "autodiff",
+        "lowering",
+        "targets",
+        "reference",
+        "runtime",
+        "driver",
+        "frontends",
+        "ptx",
+    },
 }
 """Folder of the package -> folders that it may import."""
 
