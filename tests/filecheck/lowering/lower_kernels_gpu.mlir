@@ -22,14 +22,17 @@ func.func @softmax(%x: tensor<100x64xf32>) -> tensor<100x64xf32> {
 
 // -----
 
-// A contraction: tiles staged in shared memory between two barriers, a 4x4 tile of registers a thread, which goes
+// A contraction: two stages of tiles in shared memory, one barrier a step, a 4x4 tile of registers a thread, which goes
 // through shared memory once more so that neighbouring threads write neighbouring elements.
 // CHECK-LABEL: gpu.module @kernels
-// CHECK:         gpu.func @contraction_0{{.*}} workgroup({{.*}} : memref<16x68xf32, #gpu.address_space<workgroup>>
+// CHECK:         gpu.func @contraction_0{{.*}} workgroup({{.*}} : memref<{{[0-9]+}}xi8, #gpu.address_space<workgroup>>
+// CHECK:           nvgpu.device_async_wait {{.*}} {numGroups = 0 : i32}
+// CHECK-NEXT:      gpu.barrier
 // CHECK:           scf.for
-// CHECK:             gpu.barrier
+// CHECK:             nvgpu.device_async_copy
 // CHECK:             vector.outerproduct {{.*}} : vector<4xf32>, vector<4xf32>
-// CHECK:             gpu.barrier
+// CHECK:             nvgpu.device_async_wait {{.*}} {numGroups = 0 : i32}
+// CHECK-NEXT:        gpu.barrier
 // CHECK:           vector.extract {{.*}} : vector<4xf32> from vector<4x4xf32>
 // CHECK:           vector.store
 // CHECK:           gpu.barrier
