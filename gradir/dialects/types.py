@@ -119,7 +119,7 @@ def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
 def element_of(value: SSAValue | Attribute) -> Attribute:
     """Element type of a tensor value or type; of a scalar, its own type."""
     kind = value.type if isinstance(value, SSAValue) else value
-    return kind if type(kind) in _SCALAR_CLASSES else cast("TensorType[Any]", kind).element_type
+    return kind if type(kind) in _SCALAR_CLASSES else kind.element_type  # pyright: ignore[reportAttributeAccessIssue]  (tensors have one)
 
 
 def with_size(shape: Shape, dim: int, size: Dim) -> Shape:

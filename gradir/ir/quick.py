@@ -12,7 +12,7 @@ module replaces the methods; whatever builds IR imports it (`gradir.ir.builder`,
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import BlockOps, IRWithName, IRWithUses, OpOperands, SSAValues, _IRNode
 from xdsl.irdl import IRDLOperation, OptionalDef
-from xdsl.irdl.operations import BeforeVariadicSingleAccessor, VarIRConstruct, get_op_constructs
+from xdsl.irdl.operations import BaseAccessor, BaseAttrAccessor, BeforeVariadicSingleAccessor, VarIRConstruct
 
 _NOTHING: Mapping[str, Attribute] = {}
 _SLOW_WALKS: dict[type, Any] = {kind: kind.__dict__["walk"] for kind in (Operation, Block, Region)}
@@ -153,14 +153,54 @@ def _add_op(self: Block, operation: Operation) -> None:
     self._last_op = operation
 
 
+def _init_block(self: Block, ops: Iterable[Operation] = (), *, arg_types: Iterable[Attribute] = ()) -> None:
+    self._args = tuple([BlockArgument(kind, self, index, UNKNOWN_LOC) for index, kind in enumerate(arg_types)])
+    self._first_op = self._last_op = None
+    for op in ops:
+        self.add_op(op)
+
+
+def _drop_references(self: Operation) -> None:
+    """`Operation.drop_all_references`: uses are unlinked here, not by a call for each."""
+    self.parent = None
+    for value, use in zip(self._operands, self._operand_uses):
+        before, after = use._prev_use, use._next_use
+        if before is None:
+            value.first_use = after
+        else:
+            before._next_use = after
+        if after is not None:
+            after._prev_use = before
+    self._operand_uses = ()
+    for successor, use in zip(self._successors, self._successor_uses):
+        successor.remove_use(use)
+    self._successor_uses = self._successors = ()
+    for region in self.regions:
+        region.drop_all_references()
+
+
+def _constructs(op: Any, construct: VarIRConstruct) -> Sequence[Any]:
+    """What a named operand, result, region or successor is one of."""
+    if construct is _OPERAND:
+        return op._operands
+    if construct is _RESULT:
+        return op.results
+    return op.regions if construct is VarIRConstruct.REGION else op._successors
+
+
+def _accessor(self: BaseAccessor, obj: Any, objtype: Any = None) -> Any:
+    return self.index(_constructs(obj, self.construct))
+
+
+def _segment_accessor(self: BaseAttrAccessor, obj: Any, objtype: Any = None) -> Any:
+    option = self.option
+    sizes: Any = (obj.properties if option.as_property else obj.attributes)[option.attribute_name]
+    return self.index(sizes.get_values(), _constructs(obj, self.construct))
+
+
 def _first_accessor(self: BeforeVariadicSingleAccessor, obj: Any, objtype: Any = None) -> Any:
     """A named operand or result with none but single ones before it."""
-    construct = self.construct
-    if construct is _OPERAND:
-        return obj._operands[self.idx]
-    if construct is _RESULT:
-        return obj.results[self.idx]
-    return get_op_constructs(obj, construct)[self.idx]
+    return _constructs(obj, self.construct)[self.idx]
 
 
 _unpacked: Any = DenseArrayBase.__dict__["get_values"]
@@ -226,7 +266,11 @@ _METHODS: tuple[tuple[type, str, Any], ...] = (
     (BlockOps, "__iter__", _iterate_ops),
     (BlockOps, "__len__", _count_ops),
     (Operation, "operands", property(OpOperands, Operation.__dict__["operands"].fset)),
+    (Operation, "drop_all_references", _drop_references),
+    (Block, "__init__", _init_block),
+    (BaseAccessor, "__get__", _accessor),
     (BeforeVariadicSingleAccessor, "__get__", _first_accessor),
+    (BaseAttrAccessor, "__get__", _segment_accessor),
     (DenseArrayBase, "get_values", _values_of_array),
     (SSAValues, "__getitem__", _item),
 )

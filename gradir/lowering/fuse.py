@@ -116,9 +116,12 @@ class _Fusion:
     _later: dict[_Node, list[Operation]] = field(default_factory=dict["_Node", "list[Operation]"])
 
     def add(self, op: Operation) -> None:
-        """Give `op` a group of its own, then join it with its producers: predicates first, since others depend on where they went."""
+        """Give `op` a group of its own, then join it with its producers: predicates first, since others depend on where they went.
+
+        A predicate waits for the nests that read it; one that no nest reads is stored, and joins like everything else.
+        """
         self.owner[op] = single(op)
-        if _is_predicate(op):
+        if _is_predicate(op) and any(is_generic(use.operation) for use in op.results[0].uses):
             return
         taken = [op]
         todo = [p for p in self._producers(op) if _is_predicate(p)]

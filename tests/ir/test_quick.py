@@ -10,9 +10,9 @@ from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, UnregisteredOp, f32, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import BlockOps, OpOperands, SSAValues
-from xdsl.irdl.operations import BaseAccessor, BeforeVariadicSingleAccessor
+from xdsl.irdl.operations import BaseAccessor, BaseAttrAccessor, BeforeVariadicSingleAccessor
 
-from gradir.dialects.upstream import arith, scf
+from gradir.dialects.upstream import arith, linalg, scf
 from gradir.ir.quick import ORIGINAL
 from gradir.ir.text import parse_module
 
@@ -178,8 +178,44 @@ def test_named_operands_and_results(module: ModuleOp) -> None:
     for name in ("lhs", "rhs", "result"):
         accessor = next(kind.__dict__[name] for kind in type(add).__mro__ if name in kind.__dict__)
         assert isinstance(accessor, BeforeVariadicSingleAccessor)
-        assert getattr(add, name) is BaseAccessor.__get__(accessor, add)
+        assert getattr(add, name) is ORIGINAL[BaseAccessor, "__get__"](accessor, add)
     assert (add.lhs, add.rhs, add.result) == (add.operands[0], add.operands[1], add.results[0])
+
+
+def test_named_groups_of_operands() -> None:
+    block = Block(arg_types=[i32, i32, i32])
+    sizes = {"operandSegmentSizes": DenseArrayBase.from_list(i32, [2, 1])}
+    for op in (linalg.GenericOp.create(operands=list(block.args), properties=sizes), scf.YieldOp.create(operands=list(block.args))):
+        names = ("inputs", "outputs") if isinstance(op, linalg.GenericOp) else ("arguments",)
+        for name in names:
+            accessor = next(kind.__dict__[name] for kind in type(op).__mro__ if name in kind.__dict__)
+            kind = BaseAttrAccessor if isinstance(accessor, BaseAttrAccessor) else BaseAccessor
+            found, before = getattr(op, name), ORIGINAL[kind, "__get__"](accessor, op)
+            assert tuple(found) == tuple(before) and len(found) > 0 and type(found) is type(before)
+    assert tuple(linalg.GenericOp.create(operands=list(block.args), properties=sizes).outputs) == (block.args[2],)
+
+
+def test_dropped_references_leave_the_lists_of_uses() -> None:
+    for drop in (ORIGINAL[Operation, "drop_all_references"], Operation.drop_all_references):
+        block = Block(arg_types=[i32])
+        value = block.args[0]
+        ops = [arith.AddiOp.create(operands=[value, value], result_types=[i32]) for _ in range(3)]
+        drop(ops[1])
+        assert [use.operation for use in value.uses] == [ops[2], ops[2], ops[0], ops[0]]
+        drop(ops[2])
+        drop(ops[0])
+        assert value.first_use is None and not ops[0]._operand_uses
+
+
+def test_blocks_are_made_alike() -> None:
+    held: list[Any] = []
+    for init in (ORIGINAL[Block, "__init__"], Block.__init__):
+        block = Block.__new__(Block)
+        op = arith.ConstantOp(IntegerAttr(1, i32))
+        init(block, [op], arg_types=[i32, f32])
+        held.append([(a.type, a.index, a.block is block, a.location) for a in block.args])
+        assert list(block.ops) == [op] and (block.parent, block.name_hint, block.first_use) == (None, None, None)
+    assert held[0] == held[1]
 
 
 def test_numbers_of_arrays_are_unpacked_once_and_change_nothing() -> None:

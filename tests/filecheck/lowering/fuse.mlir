@@ -42,3 +42,18 @@ func.func @predicate(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %w: tensor<8x8xf3
   %b = nd.select %m, %d, %y : tensor<8x8xf32>
   return %a, %b : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// No nest reads the last predicate, so it is stored: it joins what it is computed from, the predicates among it and the reduction.
+// CHECK-LABEL: func.func @condition
+// CHECK-COUNT-4: gradir.group = 0 : i64
+// CHECK-NOT:   gradir.group
+func.func @condition(%x: tensor<64xf32>, %limit: tensor<f32>, %n: tensor<i32>, %last: tensor<i32>) -> i1 {
+  %m = nd.reduce_max %x dims [0] : tensor<64xf32> -> tensor<f32>
+  %far = nd.compare gt, %m, %limit : tensor<f32>
+  %early = nd.compare lt, %n, %last : tensor<i32>
+  %both = nd.and %far, %early : tensor<i1>
+  %stop = tensor.extract %both[] : tensor<i1>
+  return %stop : i1
+}
