@@ -72,10 +72,9 @@ def transformer_loss(params: Any, x: Any, y: Any, heads: int) -> Any:
     qkv, out, g1, b1, g2, b2, up, down = params
     n, t, d = x.shape
     h = gd.layer_norm(x, g1, b1)
-    q, k, v = (
-        gd.transpose(gd.reshape(gd.matmul(h, qkv)[..., j * d : (j + 1) * d], (n, t, heads, d // heads)), (0, 2, 1, 3)) for j in range(3)
-    )
-    a = gd.reshape(gd.transpose(gd.attention(q, k, v, causal=True), (0, 2, 1, 3)), (n, t, d))
+    parts = gd.matmul(h, qkv)
+    q, k, v = (gd.reshape(parts[..., j * d : (j + 1) * d], (n, t, heads, d // heads)) for j in range(3))
+    a = gd.reshape(gd.attention(q, k, v, causal=True), (n, t, d))
     x = x + gd.matmul(a, out)
     h = gd.layer_norm(x, g2, b2)
     x = x + gd.matmul(gd.gelu(gd.matmul(h, up)), down)
