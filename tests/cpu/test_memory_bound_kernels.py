@@ -43,11 +43,31 @@ def test_results_stored_past_the_caches_are_the_same(name: str, dtype: str, monk
 
 
 @pytest.mark.parametrize("shape", [(1, 700), (3, 5000), (700, 777), (1200, 513), (600, 2, 520), (4096, 600), (0, 600)])
-def test_sums_of_columns_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> None:
+def test_sums_of_columns_on_one_thread_and_two(shape: tuple[int, ...]) -> None:
     x = RNG.standard_normal(shape).astype(np.float32)
-    one, two = (run(lambda x: gd.sum(x, 0), x, threads)[0] for threads in (1, 2))
-    np.testing.assert_array_equal(one, two)
-    np.testing.assert_allclose(one, x.sum(0, dtype=np.float64), rtol=1e-5, atol=1e-4)
+    for threads in (1, 2):
+        found, again = (run(lambda x: gd.sum(x, 0), x, threads)[0] for _ in range(2))
+        np.testing.assert_array_equal(found, again)
+        np.testing.assert_allclose(found, x.sum(0, dtype=np.float64), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", [(1 << 20,), (999, 1003), (600000,), (3, 70, 5001)])
+def test_everything_joined_on_two_threads(shape: tuple[int, ...], dtype: str) -> None:
+    x = (RNG.standard_normal(shape) * 100).astype(dtype)
+    function = gd.jit(lambda x: (gd.sum(x), gd.max(x), gd.min(x)), threads=2, cache=False)
+    results = [function(x) for _ in range(20)]
+    assert len({tuple(float(v) for v in result) for result in results}) == 1
+    total, top, least = results[0]
+    np.testing.assert_allclose(total, x.sum(dtype=np.float64 if dtype[0] == "f" else dtype), rtol=1e-6, atol=1e-2)
+    assert (top, least) == (x.max(), x.min())
+
+
+@pytest.mark.parametrize("place", [0, 77, 700000, (1 << 20) - 1])
+def test_a_nan_anywhere_is_the_maximum_on_two_threads(place: int) -> None:
+    x = RNG.standard_normal(1 << 20).astype(np.float32)
+    x[place] = np.nan
+    assert np.isnan(run(gd.max, x, 2)[0]) and np.isnan(run(gd.sum, x, 2)[0])
 
 
 def test_columns_with_ops_before_and_after_on_two_threads() -> None:

@@ -280,3 +280,48 @@ def test_blocks_run_in_parallel_when_the_schedule_says_so() -> None:
     }
     module = check(kernels, cases, tolerance=3e-5)
     assert ops(module, scf.ParallelOp) == 4
+
+
+def total(name: str, n: int, body: str, before: str = "") -> str:
+    """Everything of a vector joined into one number, after `before` of each element (which is a result too)."""
+    t = KernelText(name, "rows<tile = [4, 8], parallel = [0]>")
+    t.arg("x", (n,))
+    t.arg("y", (n,)) if before else None
+    t.arg("out", ())
+    t.constant("start", "0.0" if "addf" in body else "0xFF800000")
+    if before:
+        t.generic("i", [("x", "i")], ("y", "i"), before)
+    t.fill("start", "out")
+    t.generic("i", [("y" if before else "x", "i")], ("out", ""), body, "i")
+    return t.done()
+
+
+def test_threads_share_pieces_of_one_row() -> None:
+    top = "%r = arith.maximumf %o, %a0 : f32"
+    twice = "%r = arith.addf %a0, %a0 : f32"
+    kernels, cases = {}, {}
+    for n in (0, 1, 4095, 4096, 8191, 8192, 9000, 20001):
+        kernels |= {f"sum_{n}": total(f"sum_{n}", n, sum_body()), f"top_{n}": total(f"top_{n}", n, top)}
+        kernels[f"both_{n}"] = total(f"both_{n}", n, sum_body(), twice)
+        holed = uniform(n)
+        holed[n // 2 : n // 2 + 1] = np.nan
+        cases |= {f"sum_{n}": [((uniform(n), garbage()), (1,))], f"top_{n}": [((x, garbage()), (1,)) for x in (uniform(n), holed)]}
+        cases[f"both_{n}"] = [((uniform(n), garbage(n), garbage()), (1, 2))]
+    module = check(kernels, cases)
+    assert ops(module, scf.ParallelOp) == 3 * 5  # shorter rows are no four pieces of a block
+
+
+def test_threads_share_rows_of_columns() -> None:
+    kernels, cases = {}, {}
+    for m, n in ((300, 65), (33, 600), (1000, 32), (31, 1000), (129, 200)):
+        t = KernelText(f"columns_{m}_{n}", "rows<tile = [4, 8], parallel = [0]>")
+        t.arg("x", (m, n))
+        t.arg("out", (n,))
+        t.temp("sums", (n,))
+        t.constant("zero", "0.0")
+        t.fill("zero", "sums")
+        t.generic("i, j", [("x", "i, j")], ("sums", "j"), sum_body(), "i")
+        t.generic("j", [("sums", "j")], ("out", "j"), "%r = arith.mulf %a0, %a0 : f32")
+        kernels[t.name], cases[t.name] = t.done(), [((uniform(m, n), garbage(n)), (1,))]
+    module = check(kernels, cases, tolerance=3e-5)
+    assert ops(module, scf.ParallelOp) == len(kernels)

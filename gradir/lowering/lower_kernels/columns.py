@@ -1,13 +1,15 @@
 """`rows` kernels that reduce nothing along the vector dimension: accumulators for strips of columns.
 
-Threads share the columns. A small array: each strip goes down all rows with its accumulators in registers. A large one, whose rows lie
-pages apart: bands of a few rows are walked strip by strip, and what a band adds up to goes into a row of scratch accumulators, so that
-memory is read in order.
+Threads share the columns, or the rows where pieces of a row would be shorter than a page: each task adds up rows of its own, and what
+they come to is joined in the order of the tasks. A small array: each strip goes down all rows with its accumulators in registers. A large
+one, whose rows lie pages apart: bands of a few rows are walked strip by strip, and what a band adds up to goes into a row of scratch
+accumulators, so that memory is read in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
@@ -22,11 +24,16 @@ from gradir.lowering.lower_kernels.strips import each, each_block, nest, strips
 from gradir.lowering.lower_kernels.tiles import Operand, Tile, read, write
 from gradir.lowering.schedules.machine import Machine, element_bytes
 
+Span: TypeAlias = tuple[Index, Index]
+"""From, up to."""
+
 BAND_ROWS = 8
 """Rows of a band: additions in a row on one f32 accumulator, and streams that the prefetcher follows. Rows that lie a power of two apart
 share a set of L1: more of them than it has ways push each other's lines out before they are used (docs/kernels/columns.md)."""
 LEAST_TASK = 256
 """Columns of one parallel task at least: pieces of rows that memory is still read in order by."""
+TASKS_PER_THREAD = 4
+"""Tasks of rows that each thread takes: as many chunks as the pool makes."""
 LONGEST_ROW = 1 << 14
 """Elements of a row of scratch accumulators."""
 
@@ -37,13 +44,17 @@ def _bytes(rows: Index, extent: int, op: BoundOp) -> int:
 
 
 def lower_columns(plan: RowsPlan, machine: Machine) -> None:
-    """Build the whole kernel into `plan.kernel.b`. Threads share the columns, so that no sum depends on how many there are."""
+    """Build the whole kernel into `plan.kernel.b`."""
     accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
     rows, extent = [plan.space.extents[d] for d in plan.outer], plan.space.extents[plan.vector]
     one_loop = len(rows) == 1 and plan.inner == (plan.vector,)
     if one_loop and isinstance(extent, int) and extent <= LONGEST_ROW and _bytes(rows[0], extent, accumulating[0]) > 2 * machine.l1:
-        sums = _scratch_row(plan, accumulating)
-        _each_task(plan, machine, lambda c, low, high: _bands(plan, accumulating, sums, c, low, high))
+        tasks = TASKS_PER_THREAD * machine.threads if _shares_rows(plan) else 1
+        sums = _scratch_rows(plan, accumulating, tasks)
+        if tasks > 1:
+            _tasks_of_rows(plan, accumulating, sums, tasks)
+        else:
+            _each_task(plan, machine, lambda c, low, high: _bands(plan, accumulating, sums, c, low, high))
         for operand in sums.values():
             plan.kernel.b.release(operand.memory)
     else:
@@ -106,26 +117,38 @@ def _strips(plan: RowsPlan, accumulating: list[BoundOp], machine: Machine) -> No
     _each_task(plan, machine, task)
 
 
-def _scratch_row(plan: RowsPlan, accumulating: list[BoundOp]) -> dict[SSAValue, Operand]:
-    """An accumulator in memory for every column."""
+def _shares_rows(plan: RowsPlan) -> bool:
+    """Does the schedule have threads share the rows?"""
+    return any(plan.space.place[d] in plan.outer for d in plan.kernel.schedule.field("parallel") if d in plan.space.place)
+
+
+def _scratch_rows(plan: RowsPlan, accumulating: list[BoundOp], tasks: int) -> dict[SSAValue, Operand]:
+    """An accumulator in memory for every column, of each task: its row counts tasks."""
     extent = plan.space.extents[plan.vector]
-    position = AffineMap(len(plan.space.extents), 0, (AffineDimExpr(plan.vector),))
-    return {op.key: Operand(plan.kernel.b.scratch(f64 if plan.wide(op) else op.element, [extent]), position) for op in accumulating}
-
-
-def _bands(plan: RowsPlan, accumulating: list[BoundOp], sums: dict[SSAValue, Operand], b: LoopBuilder, left: Index, right: Index) -> None:
-    """The columns from `left` to `right`."""
-    space, vector = plan.space, plan.vector
     (outer,) = plan.outer
-    lanes = plan.lanes * (4 if len(space.ops) <= 2 else 2)
+    position = AffineMap(len(plan.space.extents), 0, (AffineDimExpr(outer), AffineDimExpr(plan.vector)))
+    return {op.key: Operand(plan.kernel.b.scratch(f64 if plan.wide(op) else op.element, [tasks, extent]), position) for op in accumulating}
+
+
+def _lanes(plan: RowsPlan) -> int:
+    return plan.lanes * (4 if len(plan.space.ops) <= 2 else 2)
+
+
+def _clear(plan: RowsPlan, accumulating: list[BoundOp], sums: dict[SSAValue, Operand], b: LoopBuilder, tile: Tile) -> None:
+    """Accumulators of one strip that hold nothing yet."""
+    for op in accumulating:
+        write(b, plan.start(b, op, tile, plan.wide(op)), sums[op.key], tile)
+
+
+def _add_bands(
+    plan: RowsPlan, accumulating: list[BoundOp], sums: dict[SSAValue, Operand], b: LoopBuilder, task: Tile, rows: Span, columns: Span
+) -> None:
+    """Rows and columns of these spans, band by band, strip by strip, added to the accumulators of `task`."""
+    (outer,) = plan.outer
     row = _row(plan, accumulating, lambda op: False)
 
-    def clear(c: LoopBuilder, tile: Tile) -> None:
-        for op in accumulating:
-            write(c, plan.start(c, op, tile, plan.wide(op)), sums[op.key], tile)
-
     def band(c: LoopBuilder, low: SSAValue) -> None:
-        high = c.minimum(c.add(low, BAND_ROWS), space.extents[outer])
+        high = c.minimum(c.add(low, BAND_ROWS), rows[1])
 
         def strip(e: LoopBuilder, tile: Tile) -> None:
             starts = [plan.start(e, op, tile, False) for op in accumulating]
@@ -134,11 +157,45 @@ def _bands(plan: RowsPlan, accumulating: list[BoundOp], sums: dict[SSAValue, Ope
                 before = read(e, sums[op.key], tile)
                 write(e, combine(e, joined(op).combiner, before, widened(e, total, plan.wide(op))), sums[op.key], tile)
 
-        strips(c, space.origin, vector, left, right, lanes, strip)
+        strips(c, task, plan.vector, *columns, _lanes(plan), strip)
+
+    each(b, *rows, BAND_ROWS, band)
+
+
+def _bands(plan: RowsPlan, accumulating: list[BoundOp], sums: dict[SSAValue, Operand], b: LoopBuilder, left: Index, right: Index) -> None:
+    """The columns from `left` to `right` of all rows."""
+    origin, lanes, columns = plan.space.origin, _lanes(plan), (left, right)
+    (outer,) = plan.outer
 
     def end(c: LoopBuilder, tile: Tile) -> None:
         _finish(plan, c, tile, {op.key: plan.finish(c, op, read(c, sums[op.key], tile), plan.wide(op)) for op in accumulating})
 
-    strips(b, space.origin, vector, left, right, lanes, clear)
-    each(b, 0, space.extents[outer], BAND_ROWS, band)
-    strips(b, space.origin, vector, left, right, lanes, end)
+    strips(b, origin, plan.vector, *columns, lanes, lambda c, tile: _clear(plan, accumulating, sums, c, tile))
+    _add_bands(plan, accumulating, sums, b, origin, (0, plan.space.extents[outer]), columns)
+    strips(b, origin, plan.vector, *columns, lanes, end)
+
+
+def _tasks_of_rows(plan: RowsPlan, accumulating: list[BoundOp], sums: dict[SSAValue, Operand], tasks: int) -> None:
+    """Each task adds up rows of its own; then the columns are joined over all tasks, in their order."""
+    b, origin, lanes = plan.kernel.b, plan.space.origin, _lanes(plan)
+    (outer,) = plan.outer
+    extent, columns = plan.space.extents[outer], (0, plan.space.extents[plan.vector])
+    each_rows = b.mul(b.quotient(b.add(extent, tasks * BAND_ROWS - 1), tasks * BAND_ROWS), BAND_ROWS)
+
+    def task(c: LoopBuilder, number: SSAValue) -> None:
+        here, low = origin.moved(outer, number), c.minimum(c.mul(number, each_rows), extent)
+        strips(c, here, plan.vector, *columns, lanes, lambda e, tile: _clear(plan, accumulating, sums, e, tile))
+        _add_bands(plan, accumulating, sums, c, here, (low, c.minimum(c.add(low, each_rows), extent)), columns)
+
+    def end(c: LoopBuilder, tile: Tile) -> None:
+        starts = [plan.start(c, op, tile, plan.wide(op)) for op in accumulating]
+
+        def join(e: LoopBuilder, number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            here = tile.moved(outer, number)
+            return [combine(e, joined(op).combiner, total, read(e, sums[op.key], here)) for op, total in zip(accumulating, carried)]
+
+        totals = c.loop(0, tasks, 1, starts, join)
+        _finish(plan, c, tile, {op.key: plan.finish(c, op, total, plan.wide(op)) for op, total in zip(accumulating, totals)})
+
+    b.parallel(0, tasks, 1, task)
+    strips(b, origin, plan.vector, *columns, lanes, end)

@@ -1,9 +1,12 @@
 """`rows` kernels with long rows: a row is swept once for every reduction that later ops wait for.
 
-A sweep runs over blocks of the row. Within a block every accumulator is one vector of several registers that takes at most 32 additions
-in a row; blocks are joined in a scalar, which is f64 for long f32 sums (docs/numerics.md). What a later sweep needs of an earlier one
-is computed again, or kept in a row of scratch memory when it is costly. Accumulators over all rows that keep the row's positions are a
-row of scratch.
+One row alone that is large (a sum over everything) is cut into pieces that threads take; what each adds up to waits in scratch memory and
+is joined in the order of the pieces, so that the result does not depend on who did what.
+
+A sweep runs over blocks of the row where it adds floats (other reductions do not care how many steps they take). Within a block every
+accumulator is one vector of several registers that takes at most 32 additions in a row; blocks are joined in a scalar, which is f64 for
+long f32 sums (docs/numerics.md). What a later sweep needs of an earlier one is computed again, or kept in a row of scratch memory when it
+is costly. Accumulators over all rows that keep the row's positions are a row of scratch.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ BLOCK_STEPS = 32
 KEPT_BYTES = 64 << 10
 """A row longer than this is computed again instead of kept."""
 TASK_ELEMENTS = 1 << 13
+PIECES_PER_THREAD = 4
+"""Pieces of one long row that each thread takes: as many chunks as the pool makes."""
 _SOON = {"isWrite": BoolAttr.from_bool(False), "localityHint": IntegerAttr(3, i32), "isDataCache": BoolAttr.from_bool(True)}
 
 
@@ -47,6 +52,7 @@ class _LongRows:
         self.sweeps = 1 + max((s.sweep for s in plan.sections if s.form != "row"), default=0)
         self.accumulating = [op for op, s in plan.ops if s.form == "reduce_outer"]
         self.around = [d for d in plan.inner if d != plan.vector]
+        self.piece = self._piece()
         self.kept: dict[SSAValue, Operand] = {}
         self.sums: dict[SSAValue, Operand] = {}
         self.streams = Streams(plan.kernel, plan.space)
@@ -76,6 +82,14 @@ class _LongRows:
         self._keep(b)
         totals = rows_loop(b, list(plan.outer), plan, origin, starts, self._row)
         self._after(b, origin, totals)
+
+    def _piece(self) -> int:
+        """Elements of the pieces of one row that threads share: a whole number of blocks; 0 where they do not."""
+        plan = self.plan
+        if not plan.kernel.schedule.field("parallel") or plan.outer or self.around or not isinstance(self.extent, int):
+            return 0
+        block = self.width * BLOCK_STEPS
+        return self.extent // (PIECES_PER_THREAD * self.machine.threads) // block * block
 
     # scratch rows
 
@@ -202,21 +216,60 @@ class _LongRows:
 
             def plain(c: LoopBuilder, t: Tile, carried: list[SSAValue]) -> list[SSAValue]:
                 lanes, pieces = max(1, self.width // 2), isinstance(self.extent, int)
-                strips(c, t, plan.vector, 0, self.extent, lanes, lambda e, tile: finish(e, tile, values(e, tile)), pieces=pieces)
+
+                def part(e: LoopBuilder, low: Index, high: Index) -> None:
+                    strips(e, t, plan.vector, low, high, lanes, lambda g, tile: finish(g, tile, values(g, tile)), pieces=pieces)
+
+                whole = self._whole_pieces()
+                if whole:
+                    each_block(c, 0, whole, self.piece, part)
+                part(c, whole, self.extent)
                 return carried
 
             rows_loop(b, self.around, plan, at, [], plain)
             return {}
         totals = [plan.start(b, op, at, plan.wide(op)) for op in reducing]
-        totals = rows_loop(b, self.around, plan, at, totals, lambda c, t, a: self._reduce(c, t, reducing, a, terms))
+        totals = rows_loop(b, self.around, plan, at, totals, lambda c, t, a: self._reduce_all(c, t, reducing, a, terms))
         found: dict[SSAValue, SSAValue] = {}
         for op, total in zip(reducing, totals):
             found[op.key] = total if op in self.accumulating else plan.finish(b, op, total, plan.wide(op))
         return found
 
-    def _reduce(self, b: LoopBuilder, at: Tile, ops: list[BoundOp], totals: list[SSAValue], terms: Row) -> list[SSAValue]:
-        """Scalar totals joined with everything along the vector dimension; `terms` joins the accumulators of one tile with its terms."""
-        plan, width, extent = self.plan, self.width, self.extent
+    def _whole_pieces(self) -> int:
+        """Elements of all pieces that threads share."""
+        return self.extent // self.piece * self.piece if self.piece and isinstance(self.extent, int) else 0
+
+    def _reduce_all(self, b: LoopBuilder, at: Tile, ops: list[BoundOp], totals: list[SSAValue], terms: Row) -> list[SSAValue]:
+        """Scalar totals joined with everything along the vector dimension, piece by piece where threads share it."""
+        whole = self._whole_pieces()
+        if not whole:
+            return self._reduce(b, at, 0, self.extent, ops, totals, terms)
+        plan, pieces = self.plan, whole // self.piece
+        place = AffineMap(len(plan.space.extents), 0, (AffineDimExpr(plan.vector),))
+        partial = [Operand(b.scratch(f64 if plan.wide(op) else op.element, [pieces]), place) for op in ops]
+
+        def piece(c: LoopBuilder, number: SSAValue) -> None:
+            low = c.mul(number, self.piece)
+            starts = [plan.start(c, op, at, plan.wide(op)) for op in ops]
+            found = self._reduce(c, at, low, c.add(low, self.piece), ops, starts, terms)
+            for total, operand in zip(found, partial):
+                write(c, total, operand, at.moved(plan.vector, number))
+
+        def join(c: LoopBuilder, number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            here = at.moved(plan.vector, number)
+            return [combine(c, joined(op).combiner, total, read(c, operand, here)) for op, total, operand in zip(ops, carried, partial)]
+
+        b.parallel(0, pieces, 1, piece)
+        totals = b.loop(0, pieces, 1, totals, join)
+        for operand in partial:
+            b.release(operand.memory)
+        return self._reduce(b, at, whole, self.extent, ops, totals, terms)
+
+    def _reduce(
+        self, b: LoopBuilder, at: Tile, start: Index, end: Index, ops: list[BoundOp], totals: list[SSAValue], terms: Row
+    ) -> list[SSAValue]:
+        """Scalar totals joined with what lies from `start` to `end`; `terms` joins the accumulators of one tile with its terms."""
+        plan, width = self.plan, self.width
 
         def joined_with(c: LoopBuilder, totals: list[SSAValue], accumulators: list[SSAValue]) -> list[SSAValue]:
             new: list[SSAValue] = []
@@ -235,19 +288,26 @@ class _LongRows:
             starts = [plan.start(c, op, tile, False) for op in ops]
             return joined_with(c, totals, terms(c, tile, starts))
 
-        whole = b.round_down(extent, width)
-        if isinstance(whole, int) and whole <= width * BLOCK_STEPS:
-            totals = block(b, 0, whole, totals) if whole else totals
+        span = width * BLOCK_STEPS
+        adds = any(joined(op).sums_floats for op in ops)
+        if isinstance(start, SSAValue):  # a piece: whole blocks
+            if not adds:
+                return block(b, start, end, totals)
+            return b.loop(start, end, span, totals, lambda c, low, a: block(c, low, c.add(low, span), list(a)))
+        whole = b.add(start, b.round_down(b.sub(end, start), width))
+        if isinstance(whole, int) and whole == start:
+            pass
+        elif not adds or (isinstance(whole, int) and whole - start <= span):
+            totals = block(b, start, whole, totals)
         else:
-            span = width * BLOCK_STEPS
-            totals = b.loop(0, whole, span, totals, lambda c, low, a: block(c, low, c.minimum(c.add(low, span), whole), list(a)))
-        if not isinstance(extent, int) or not isinstance(whole, int):
-            return b.loop(whole, extent, 1, totals, lambda c, i, a: narrow(c, at.moved(plan.vector, i), list(a)))
-        for start, size in powers_of_two(extent - whole, width):
+            totals = b.loop(start, whole, span, totals, lambda c, low, a: block(c, low, c.minimum(c.add(low, span), whole), list(a)))
+        if not isinstance(end, int) or not isinstance(whole, int):
+            return b.loop(whole, end, 1, totals, lambda c, i, a: narrow(c, at.moved(plan.vector, i), list(a)))
+        for done, size in powers_of_two(end - whole, width):
             if size < plan.lanes:
-                rest = whole + start
-                return b.loop(rest, extent, 1, totals, lambda c, i, a: narrow(c, at.moved(plan.vector, i), list(a)))
-            totals = narrow(b, at.moved(plan.vector, whole + start).with_axes(Axis(plan.vector, size)), totals)
+                rest = whole + done
+                return b.loop(rest, end, 1, totals, lambda c, i, a: narrow(c, at.moved(plan.vector, i), list(a)))
+            totals = narrow(b, at.moved(plan.vector, whole + done).with_axes(Axis(plan.vector, size)), totals)
         return totals
 
     # after all rows

@@ -17,11 +17,14 @@ POLYNOMIAL = 4
 """Sweeps over memory in the time of one polynomial."""
 LEAST_COLUMNS = 512
 """Columns that threads share: each task reads pieces of rows."""
+PAGE_BYTES = 4096
+"""Pieces of rows that are shorter are read badly: the processor fetches ahead within a page. Threads share rows then."""
 UNKNOWN = 512
 
 
 def schedule_rows(group: Group, machine: Machine) -> RowsAttr:
-    """tile = [registers of an accumulator, lanes]; parallel over the outermost row dimension, or over columns if only rows are joined."""
+    """tile = [registers of an accumulator, lanes]; parallel over the outermost row dimension, over columns if only rows are joined, over
+    pieces of the row if there is one."""
     roles = group.rows
     assert roles is not None
     lanes = machine.lanes_of(max(bytes_of(o.output) for o in group.ops))
@@ -32,8 +35,11 @@ def schedule_rows(group: Group, machine: Machine) -> RowsAttr:
     if machine.threads > 1 and prod(extents) * passes >= PARALLEL_ELEMENTS:
         if independent:
             fields["parallel"] = [roles.outer[0]]
+        elif not roles.outer:
+            fields["parallel"] = [roles.inner[0]]
         elif keeps_columns_apart(group) and extents[roles.inner[-1]] >= LEAST_COLUMNS:
-            fields["parallel"] = [roles.inner[-1]]
+            piece = extents[roles.inner[-1]] * bytes_of(group.ops[0].output) // (2 * machine.threads)
+            fields["parallel"] = [roles.outer[0] if piece < PAGE_BYTES and len(roles.outer) == 1 else roles.inner[-1]]
     return RowsAttr.of(**fields)
 
 
