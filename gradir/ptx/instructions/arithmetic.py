@@ -1,8 +1,8 @@
 """Floating-point arithmetic, comparison and selection of f32 and f64 (and of single f16 and bf16), rounded once per operation.
 
-Sums, products, quotients and roots of numpy are rounded to nearest even, as `.rn` says. `fma` is rounded once: f32 through f64 with the
-error of the sum taken into account, f64 by error-free transformations (far from overflow and underflow; there product and sum are rounded).
-The other roundings of f32 step to the neighbour where the nearest lies beyond; those of f64 are not known.
+Sums, products, quotients and roots of numpy are rounded to nearest even, as `.rn` says; halves go through f64, which is wide enough to be
+rounded twice. `fma` is rounded once (`gradir.ptx.instructions.rounding`). The other roundings of f32 step to the neighbour where the
+nearest lies beyond; those of f64 are not known.
 """
 
 from __future__ import annotations
@@ -13,58 +13,13 @@ from typing import Any
 import numpy as np
 
 from gradir.ptx.instructions.forms import Array, Pointwise, binary, flushed, has, pointwise, saturated, ternary, types_of
+from gradir.ptx.instructions.rounding import directed, fma, narrowed
 from gradir.ptx.machine import Machine, Step
 from gradir.ptx.state import Gang
 from gradir.ptx.syntax import Instruction, Pair
 
 FLOATS = ("f32", "f64", "f16", "bf16")
 ROUNDINGS = ("rz", "rm", "rp")
-
-
-def fma(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c, rounded once."""
-    if a.dtype == np.float64:
-        return _fma_f64(*np.broadcast_arrays(a, b, c))
-    product = a.astype(np.float64) * b.astype(np.float64)  # exact: 24 + 24 bits and less
-    wide = c.astype(np.float64)
-    total = product + wide
-    back = total - product
-    error = (product - (total - back)) + (wide - back)
-    # a tie of the narrow type that the error breaks: make the last bit of the sum odd in its direction
-    odd = (error != 0) & np.isfinite(total) & (total.view(np.int64) & 1 == 0) if total.ndim else np.zeros((), np.bool_)
-    toward = np.where((error > 0) == (total > 0), 1, -1)
-    nudged = np.where(odd & (total != 0), (total.view(np.int64) + toward).view(np.float64), total)
-    return nudged.astype(a.dtype)
-
-
-def _fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """Dekker's product and Knuth's sum; extended precision of the machine where it has more than 53 bits is not relied on."""
-    plain = a * b + c
-    with np.errstate(all="ignore"):
-        product = a * b
-        split = float(2**27 + 1)
-        ah = a * split - (a * split - a)
-        bh = b * split - (b * split - b)
-        al, bl = a - ah, b - bh
-        low = ((ah * bh - product) + ah * bl + al * bh) + al * bl
-        total = product + c
-        back = total - product
-        error = (product - (total - back)) + (c - back)
-        exact = total + (error + low)
-    usual = np.isfinite(exact) & (np.abs(a) < 1e150) & (np.abs(b) < 1e150) & (np.abs(product) > 1e-290)
-    return np.where(usual, exact, plain)
-
-
-def directed(values: Array, exact: Array, rounding: str) -> Array:
-    """`values` (nearest) moved to the neighbour that `rounding` asks for, given values of more precision."""
-    over = values.astype(np.float64) > exact
-    under = values.astype(np.float64) < exact
-    down, up = np.nextafter(values, values.dtype.type(-np.inf)), np.nextafter(values, values.dtype.type(np.inf))
-    if rounding == "rm":
-        return np.where(over, down, values)
-    if rounding == "rp":
-        return np.where(under, up, values)
-    return np.where(over & (exact > 0), down, np.where(under & (exact < 0), up, values))
 
 
 def _rounded(op: Instruction, kind: str, function: Pointwise) -> Pointwise:
@@ -86,12 +41,12 @@ def _rounded(op: Instruction, kind: str, function: Pointwise) -> Pointwise:
 
 
 def _halves(kind: str, function: Pointwise) -> Pointwise:
-    """f16 and bf16 compute in f32 and round once; sums and products of them are exact enough for that."""
+    """f16 and bf16 compute in f64 and round once more: f64 has more than twice their bits."""
     if kind not in ("f16", "bf16"):
         return function
 
     def wide(*values: Array) -> Array:
-        return function(*(v.astype(np.float32) for v in values)).astype(values[0].dtype)
+        return narrowed(function(*(v.astype(np.float64) for v in values)), values[0].dtype)
 
     return wide
 
@@ -174,12 +129,7 @@ def compile_fma(op: Instruction) -> Step | None:
     kind = types_of(op)[-1]
     if not _is_known(op, kind):
         return None
-    function = fma if kind in ("f32", "f64") else _fma_of_halves
-    return pointwise(op, _rounded(op, kind, function), [kind] * 3)
-
-
-def _fma_of_halves(a: Array, b: Array, c: Array) -> Array:
-    return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(a.dtype)
+    return pointwise(op, _rounded(op, kind, fma), [kind] * 3)
 
 
 def compile_copysign(op: Instruction) -> Step | None:

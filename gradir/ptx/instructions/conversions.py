@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from gradir.ptx.instructions.arithmetic import FLOATS, ROUNDINGS, directed
+from gradir.ptx.instructions.arithmetic import FLOATS, ROUNDINGS
 from gradir.ptx.instructions.forms import Array, flushed, has, pointwise, saturated, types_of, unary
+from gradir.ptx.instructions.rounding import directed, narrowed
 from gradir.ptx.machine import Step
 from gradir.ptx.syntax import Instruction
 from gradir.ptx.types import DTYPES
@@ -80,18 +80,6 @@ def to_float_type(op: Instruction, x: Array, dtype: np.dtype[Any]) -> Array:
     if rounding is not None and dtype.itemsize < x.dtype.itemsize:
         found = _directed(found, wide, rounding)
     return found
-
-
-def narrowed(wide: Array, dtype: np.dtype[Any]) -> Array:
-    """f64 rounded once to a narrower type: what goes through f32 is made odd first where f32 would round on its own."""
-    if dtype != np.dtype(ml_dtypes.bfloat16):
-        return wide.astype(dtype)
-    single = wide.astype(np.float32)
-    inexact = single.astype(np.float64) != wide
-    bits = single.view(np.int32)
-    toward = np.where((np.abs(single.astype(np.float64)) > np.abs(wide)) & inexact, -1, 0)
-    odd = np.where(inexact & np.isfinite(single), (bits + toward) | 1, bits).astype(np.int32)
-    return odd.view(np.float32).astype(dtype)
 
 
 def _directed(found: Array, wide: Array, rounding: str) -> Array:

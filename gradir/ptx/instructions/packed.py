@@ -11,6 +11,7 @@ import numpy as np
 from gradir.ptx.instructions import arithmetic, integers
 from gradir.ptx.instructions.arithmetic import maximum, minimum
 from gradir.ptx.instructions.forms import Array, has, pointwise, saturated, types_of
+from gradir.ptx.instructions.rounding import narrowed, odd_sum
 from gradir.ptx.machine import Step
 from gradir.ptx.syntax import Instruction
 
@@ -23,13 +24,12 @@ def unpacked(bits: Array, kind: str) -> Array:
 
 
 def packed(values: Array, kind: str) -> Array:
-    """The register of [..., 2] values, each rounded once (exact sums and products of halves fit into f64)."""
-    single = values.astype(np.float32) if kind == "bf16x2" else values
-    return np.ascontiguousarray(single.astype(HALVES[kind])).view(np.uint32).reshape(values.shape[:-1])
+    """The register of [..., 2] values in f64, each rounded once more."""
+    return np.ascontiguousarray(narrowed(values, np.dtype(HALVES[kind]))).view(np.uint32).reshape(values.shape[:-1])
 
 
 def _multiply_add(a: Array, b: Array, c: Array) -> Array:
-    return a * b + c
+    return odd_sum(a * b, c)
 
 
 _FUNCTIONS: dict[str, Callable[..., Array]] = {

@@ -3,8 +3,7 @@
 import sys
 from pathlib import Path
 
-import numpy as np
-from numba import cuda, float32, float64, int32, int64, types
+from numba import cuda, float32, int32, int64, types
 
 
 def numba_saxpy(x, y, factor):

@@ -24,7 +24,7 @@ def triton_gemm(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.conste
     rows = tl.program_id(0) * M + tl.arange(0, M)
     columns = tl.program_id(1) * N + tl.arange(0, N)
     total = tl.zeros((M, N), tl.float32)
-    for step in range(0, tl.cdiv(k, K)):
+    for step in range(tl.cdiv(k, K)):
         depth = step * K + tl.arange(0, K)
         left = tl.load(a + rows[:, None] * k + depth[None, :], mask=(rows[:, None] < m) & (depth[None, :] < k), other=0.0)
         right = tl.load(b + depth[:, None] * n + columns[None, :], mask=(depth[:, None] < k) & (columns[None, :] < n), other=0.0)
