@@ -30,7 +30,8 @@ class Arrival:
     place: int
     at: Array
     data: Array
-    reading: tuple[Allocation, Array, int] | None = None
+    reading: tuple[Allocation, Array] | None = None
+    """Words of four bytes of global memory, each once."""
 
 
 @dataclass
@@ -94,7 +95,10 @@ class Bulk:
         machine.blocks.shared.reshape(-1)[bytes_] = POISON
         pending.flying[arrival.at[:, None] // CELL + np.arange(PIECE // CELL)] = arrival.place + 1
         if arrival.reading is not None:
-            arrival.reading[0].being_read(arrival.reading[1], arrival.reading[2], 1)
+            allocation, words = arrival.reading
+            allocation.being_read(np.zeros(0, np.int64), 4, 0)
+            assert allocation.reading is not None
+            allocation.reading[words] += 1
 
     def land(self, machine: Operands, pending: Pending, arrival: Arrival) -> None:
         """Somebody knows that the pieces have come."""
@@ -103,8 +107,8 @@ class Bulk:
         machine.blocks.shared.reshape(-1)[bytes_] = arrival.data
         machine.blocks.defined.reshape(-1)[bytes_] = True
         pending.flying[arrival.at[:, None] // CELL + np.arange(PIECE // CELL)] = 0
-        if arrival.reading is not None:
-            arrival.reading[0].being_read(arrival.reading[1], arrival.reading[2], -1)
+        if arrival.reading is not None and arrival.reading[0].reading is not None:
+            arrival.reading[0].reading[arrival.reading[1]] -= 1
 
     def commit(self, gang: Gang, mask: Array) -> None:
         """Close the open bulk group of these lanes."""

@@ -40,7 +40,7 @@ class SharedHistory:
         self.clocks[everyone, everyone % self.peers] = 1
         self.times = np.zeros((-(-blocks // cluster), agents), np.int32)
         """Of each cluster, the clocks of its agents."""
-        count = -(-size // granule)
+        count = -(-size // 16) * 16 // granule
         self._writer = np.full((blocks, count), -1, np.int16)
         self._written_at = np.zeros((blocks, count), np.int32)
         self._write_place = np.zeros((blocks, count), np.int32)
@@ -121,26 +121,34 @@ class SharedHistory:
         self, clocks: Array, agent: Array, times: Array, blocks: Array, offsets: Array, width: int, place: int, *, writes: bool
     ) -> Found:
         """Accesses that agents do for warps with these `clocks`, one row per access; they are over when somebody is told of `times`."""
-        found = Found(np.zeros(agent.shape, np.bool_), np.zeros(agent.shape, np.bool_), np.full(agent.shape, -1, np.int32))
         known, fenced = clocks[:, : self.columns], clocks[:, self.columns :]
-        mine = self.peers + agent
-        for cell in self._cells(offsets, width):
-            self._with_writer(known, mine, blocks, cell, found.races, found.others, strong=False)
-            writer = self._writer[blocks, cell]
-            counted = fenced[np.arange(len(mine)), np.maximum(writer, 0)]
-            missing = (writer >= 0) & (writer < self.peers) & (self._written_at[blocks, cell] > counted) & ~found.races
-            found.others[missing & ~found.unfenced] = self._write_place[blocks, cell][missing & ~found.unfenced]
-            found.unfenced[:] |= missing
-            if not writes:
-                self._read_at[blocks, cell, mine] = times
-                self._read_place[blocks, cell] = place
-                continue
-            self._with_readers(known, mine, blocks, cell, found.races, found.others)
-            self._writer[blocks, cell] = mine
-            self._strong[blocks, cell] = False
-            self._written_at[blocks, cell] = times
-            self._write_place[blocks, cell] = place
-        return found
+        mine, rows = self.peers + agent, np.arange(len(agent))[:, None]
+        per = max(1, width // self.granule)
+        at = blocks, offsets // (self.granule * per)  # all cells of an access together
+        writer, written, place_of = (self._by(per, kept)[at] for kept in (self._writer, self._written_at, self._write_place))
+        named = np.maximum(writer, 0)
+        late: Array = np.logical_and(writer >= 0, written > known[rows, named])
+        missing: Array = (writer >= 0) & (writer < self.peers) & (written > fenced[rows, named]) & ~late
+        others = np.where(late | missing, place_of, -1).max(1)
+        races: Array = np.asarray(late.any(axis=1))
+        if not writes:
+            self._by(per, self._read_at)[(*at, slice(None), mine)] = times[:, None]
+            self._by(per, self._read_place)[at] = place
+            return Found(races, missing.any(1) & ~races, others)
+        unknown: Array = np.any(self._by(per, self._read_at)[at] > known[:, None], axis=2)
+        if unknown.any():
+            first = ~races & unknown.any(1)
+            others = np.where(first, np.where(unknown, self._by(per, self._read_place)[at], -1).max(1), others)
+            races = races | first
+        for kept, value in ((self._writer, mine), (self._written_at, times), (self._write_place, np.full(len(mine), place))):
+            self._by(per, kept)[at] = value[:, None]
+        self._by(per, self._strong)[at] = False
+        return Found(races, missing.any(1) & ~races, others)
+
+    @staticmethod
+    def _by(per: int, kept: Array) -> Array:
+        """What is kept of every cell, so many cells together."""
+        return kept.reshape(kept.shape[0], -1, per, *kept.shape[2:])
 
     def _with_readers(self, known: Array, mine: Array, blocks: Array, cell: Array, races: Array, others: Array) -> None:
         unknown = self._read_at[blocks, cell] > known

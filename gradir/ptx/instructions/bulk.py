@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def global_place(issuer: Issuer, where: int, size: int) -> tuple[Allocation, int
     return allocation, offset
 
 
-def store_bytes(allocation: Allocation, offset: int, data: Array, reduction: tuple[str, str] | None) -> None:
+def store_bytes(allocation: Allocation, offset: int, reduction: tuple[str, str] | None, data: Array) -> None:
     """Bytes arrive in global memory, maybe joined with what is there."""
     target = allocation.data[offset : offset + data.size]
     flat = np.ascontiguousarray(data).reshape(-1)
@@ -244,7 +245,7 @@ def _bytes(issuer: Issuer, origin: int, size: int, local: bool) -> tuple[Array, 
     if allocation.written is not None and not allocation.written[offset : offset + size].all():
         issuer.report("uninitialised read", f"copies bytes of {allocation.name} that nobody wrote")
     data = allocation.data[offset : offset + size].reshape(-1, PIECE).copy()
-    return data, (allocation, offset + PIECE * np.arange(size // PIECE), PIECE)
+    return data, (allocation, offset // 4 + np.arange(size // 4))
 
 
 def _out(op: Instruction) -> Step:
@@ -267,7 +268,7 @@ def _out(op: Instruction) -> Step:
             if allocation.readonly:
                 issuer.report("out of bounds", f"{allocation.name} is read-only")
                 continue
-            land = lambda data, a=allocation, o=offset: store_bytes(a, o, data, reduction)  # noqa: E731
+            land = partial(store_bytes, allocation, offset, reduction)
             from_shared(issuer, place[0], place[1] + PIECE * np.arange(size // PIECE), land)
 
     return step

@@ -60,7 +60,7 @@ def compile_cluster_barrier(op: Instruction) -> Step | None:
 
 def _arrive(relaxed: bool) -> Step:
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
-        missing = (machine.alive[gang.warps] & ~mask).any(1)
+        missing: Array = np.any(machine.alive[gang.warps] & ~mask, axis=1)
         machine.report("divergent sync", gang, mask & missing[:, None], "some lanes of the warp are elsewhere")
         again = machine.cluster_arrivals[gang.warps, 0] > machine.cluster_arrivals[gang.warps, 1]
         machine.report("bad barrier", gang, mask & again[:, None], "arrives at the barrier of the cluster again without having waited")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gradir.ptx.barriers import Vote
@@ -9,6 +11,7 @@ from gradir.ptx.flow import EXIT
 from gradir.ptx.instructions.forms import Array, has
 from gradir.ptx.instructions.warp import members
 from gradir.ptx.machine import Machine, Step
+from gradir.ptx.paths import Finished
 from gradir.ptx.state import LANES, Gang
 from gradir.ptx.syntax import Immediate, Instruction, Name, Operand
 
@@ -101,6 +104,18 @@ def compile_barrier(op: Instruction) -> Step | None:
     def step(machine: Machine, gang: Gang, mask: Array) -> None:
         count = len(gang.warps)
         gang, mask = machine.concerned(gang, mask)
+        parts = _by_number(machine, gang, mask, numbers)
+        if len(parts) == 1:
+            one(machine, gang, mask, whole=len(gang.warps) == count)
+            return
+        for rows in parts:
+            try:
+                one(machine, gang.part(rows), mask[rows], whole=False)
+            except Finished:
+                continue
+        raise Finished
+
+    def one(machine: Machine, gang: Gang, mask: Array, *, whole: bool) -> None:
         number = _number(machine, gang, numbers[0])
         wanted = _number(machine, gang, numbers[1]) if len(numbers) > 1 else 0
         if not 0 <= number < 16:
@@ -116,7 +131,7 @@ def compile_barrier(op: Instruction) -> Step | None:
             threads = np.full(len(gang.warps), LANES)
         if has(op, "arrive"):
             machine.arrive_at(gang, number, threads, wanted)
-            if len(gang.warps) < count:
+            if not whole:
                 machine.pass_on(gang)
         elif votes:
             said = np.broadcast_to(machine.read(gang, op.operands[-1], "pred"), mask.shape) & mask
@@ -125,6 +140,17 @@ def compile_barrier(op: Instruction) -> Step | None:
             machine.wait_at(gang, number, threads, wanted)
 
     return step
+
+
+def _by_number(machine: Machine, gang: Gang, mask: Array, numbers: Sequence[Operand]) -> list[Array]:
+    """Places in the gang of warps that name the same barrier: they need not agree with other warps."""
+    first = mask.argmax(1)
+    named = [np.broadcast_to(machine.read(gang, n, "u32"), mask.shape) for n in numbers if not isinstance(n, Immediate)]
+    if not named:
+        return [np.arange(len(mask))]
+    values = np.stack([found[np.arange(len(mask)), first] for found in named], 1)
+    _, which = np.unique(values, axis=0, return_inverse=True)
+    return [np.flatnonzero(which.reshape(-1) == k) for k in range(int(which.max()) + 1)]
 
 
 def _counted(machine: Machine, op: Instruction) -> Vote:

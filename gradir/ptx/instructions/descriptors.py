@@ -52,16 +52,16 @@ def read_matrix(machine: Machine, gang: Gang, descriptors: Array, extent: int, d
     groups = len(at)
     first = gang.warps[::WARPS]
     block = blocks.block_of(first)
-    bad = ((at < 0) | (at + PIECE > blocks.shared_bytes)).any((1, 2))
+    bad: Array = np.any((at < 0) | (at + PIECE > blocks.shared_bytes), axis=(1, 2))
     _report(machine, gang, "out of bounds", bad, f"the descriptor names bytes behind the {blocks.shared_bytes} of shared memory")
     at = np.where(bad[:, None, None], 0, at)
     flat = (block[:, None, None] * blocks.shared.shape[1] + at).reshape(groups, -1)
     busy, copies = machine.pending.touched(flat, PIECE)
-    _report(machine, gang, "unwaited copy", busy.any(1), "a copy is still on its way to the matrix", copies[busy])
+    _report(machine, gang, "unwaited copy", np.asarray(busy.any(axis=1)), "a copy is still on its way to the matrix", copies[busy])
     whole = flat // PIECE
     pairs = blocks.defined.reshape(-1).view(np.uint64).reshape(-1, 2)
     known = (pairs[whole] == 0x0101010101010101).all(2)
-    _report(machine, gang, "uninitialised read", (~known & ~busy).any(1), "nobody wrote some bytes of the matrix")
+    _report(machine, gang, "uninitialised read", np.asarray((~known & ~busy).any(axis=1)), "nobody wrote some bytes of the matrix")
     _check_layout(machine, gang, whole.reshape(at.shape), widths, turned)
     _check_order(machine, gang, block, at.reshape(groups, -1), times)
     return blocks.shared.reshape(-1, PIECE)[whole].reshape(*at.shape, PIECE)
@@ -84,9 +84,9 @@ def _check_order(machine: Machine, gang: Gang, block: Array, at: Array, times: A
     found = history.by_agent(least[rows], agent[rows], times[rows], block[rows], at.reshape(-1), PIECE, machine.position, writes=False)
     races, missing = found.races.reshape(groups, count), found.unfenced.reshape(groups, count)
     others = found.others.reshape(groups, count)
-    _report(machine, gang, "race", races.any(1), "reads a matrix that others may still write", others[races])
+    _report(machine, gang, "race", np.asarray(races.any(axis=1)), "reads a matrix that others may still write", others[races])
     what = "no fence.proxy.async between a store to shared memory and the product that reads it"
-    _report(machine, gang, "missing fence", missing.any(1), what, others[missing])
+    _report(machine, gang, "missing fence", np.asarray(missing.any(axis=1)), what, others[missing])
 
 
 def agents_of(machine: Machine, warps: Array) -> Array:
@@ -104,7 +104,7 @@ def _check_layout(machine: Machine, gang: Gang, whole: Array, widths: Array, tur
     if not ticket.any():
         return
     swizzle = layout.swizzle[whole]
-    other = ((ticket > 0) & (swizzle != widths[:, None, None])).any((1, 2))
+    other: Array = np.any((ticket > 0) & (swizzle != widths[:, None, None]), axis=(1, 2))
     if other.any():
         found = int(swizzle[(ticket > 0) & (swizzle != widths[:, None, None])][0])
         message = f"the tensor copy laid its rows out with a swizzle of {found} bytes, the descriptor says {int(widths[other][0])}"
@@ -113,7 +113,13 @@ def _check_layout(machine: Machine, gang: Gang, whole: Array, widths: Array, tur
     row, column = layout.row[whole], layout.column[whole]
     same = (ticket[:, 1:] == ticket[:, :-1]) & (ticket[:, 1:] > 0)
     apart = same & ((row[:, 1:] - row[:, :-1] != 1) | (column[:, 1:] != column[:, :-1]))
-    _report(machine, gang, "bad layout", apart.any((1, 2)), "neighbouring rows of the matrix are no neighbours in the box that was copied")
+    _report(
+        machine,
+        gang,
+        "bad layout",
+        np.any(apart, axis=(1, 2)),
+        "neighbouring rows of the matrix are no neighbours in the box that was copied",
+    )
     pieces = np.arange(whole.shape[2] - 1)
     for k, width in enumerate(widths):
         if width == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,12 +68,18 @@ class Box:
             found = np.where(self.inside, found, fill)
         return np.ascontiguousarray(found).view(np.uint8).reshape(-1, PIECE)
 
+    def words(self) -> Array:
+        """Words of four bytes that hold the elements that are inside."""
+        step = max(1, 4 // self.size)
+        found = (self.elements[:, ::step] * self.size >> 2)[self.inside[:, ::step]]
+        return found if self.whole and self.tensor.element_strides[0] == 1 else np.unique(found)
+
     def written(self, flags: Array) -> bool:
         """Has somebody written all elements that are inside?"""
         used = self.elements[self.inside] * self.size
         return all(bool(flags[used + k].all()) for k in range(self.size))
 
-    def store(self, allocation: Allocation, data: Array, reduction: str) -> None:
+    def store(self, allocation: Allocation, reduction: str, data: Array) -> None:
         """The pieces arrive in the elements that are inside."""
         new = np.ascontiguousarray(data).reshape(-1).view(f"u{self.size}").reshape(self.elements.shape)[self.inside]
         at, values = self.elements[self.inside], self.values(allocation)
@@ -149,7 +156,7 @@ def _load(op: Instruction) -> Step:
             if allocation.written is not None and not box.written(allocation.written):
                 issuer.report("uninitialised read", f"copies elements of {allocation.name} that nobody wrote")
             data, offsets = box.load(allocation), pieces_of(tensor, goal[1])
-            reading = (allocation, (box.elements[box.inside] * box.size).reshape(-1)[:: max(1, 4 // box.size)] // 4 * 4, 4)
+            reading = (allocation, box.words())
             blocks = [(goal[0], int(owner))] if masks is None else [(b, b) for b in issuer.ranks(int(masks[row, lane]))]
             for block, object_ in blocks:
                 to_shared(issuer, block, offsets, data, (int(slot), object_), reading)
@@ -186,8 +193,7 @@ def _store(op: Instruction) -> Step:
             if allocation.readonly:
                 issuer.report("out of bounds", f"{allocation.name} is read-only")
                 continue
-            land = lambda data, a=allocation, b=box: b.store(a, data, reduction)  # noqa: E731
-            from_shared(issuer, place[0], pieces_of(tensor, place[1]), land)
+            from_shared(issuer, place[0], pieces_of(tensor, place[1]), partial(box.store, allocation, reduction))
 
     return step
 

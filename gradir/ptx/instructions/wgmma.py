@@ -29,7 +29,7 @@ _RESULTS = {"f32": np.float32, "f16": np.float16, "s32": np.int32}
 def whole_groups(machine: Machine, gang: Gang, mask: Array) -> tuple[Gang, bool]:
     """The warps of the gang, and of those that wait here, whose warpgroups are complete; the others wait. Is it more than the gang?"""
     alive = machine.alive[gang.warps]
-    missing = (~mask | ~alive).any(1)
+    missing: Array = np.any(~mask | ~alive, axis=1)
     machine.report("divergent sync", gang, mask & missing[:, None], "some lanes of the warp are elsewhere, or are no threads")
     here = [entry for entry in machine.parked["warpgroup"] if entry.gang.position == gang.position]
     present = np.concatenate([gang.warps, *(entry.gang.warps for entry in here)])
@@ -165,10 +165,10 @@ def _own(machine: Machine, gang: Gang, names: Sequence[str], factors: Sequence[s
     open_group = state.committed[gang.warps] + 1
     for chosen in (numbers, sources):
         if len(chosen):
-            loose = state.unfenced[np.ix_(chosen, gang.warps)].any(0)
+            loose: Array = np.any(state.unfenced[np.ix_(chosen, gang.warps)], axis=0)
             what = "no wgmma.fence between writes to registers of the product and the product"
             machine.report("missing fence", gang, gang.mask & loose[:, None], what)
-    busy = state.results[np.ix_(sources, gang.warps)].any(0) if len(sources) else np.zeros(len(gang.warps), np.bool_)
+    busy: Array = np.any(state.results[np.ix_(sources, gang.warps)], axis=0)
     machine.report("unwaited wgmma", gang, gang.mask & busy[:, None], "a factor is the result of a product on its way")
     state.results[np.ix_(numbers, gang.warps)] = open_group
     state.places[np.ix_(numbers, gang.warps)] = machine.position
@@ -250,7 +250,9 @@ def _wait_for_registers(machine: Machine, gang: Gang, wanted: int) -> None:
     """Warps of blocks that do not have so many registers left wait until others give some back."""
     state, blocks = machine.warpgroups, machine.blocks.block_of(gang.warps)
     after = state.registers.copy()
-    after[gang.warps] = np.maximum(after[gang.warps], wanted)
+    everyone = np.arange(machine.warps)
+    mine = np.isin(_group(machine, everyone), _group(machine, gang.warps))
+    after[mine] = np.maximum(after[mine], wanted)
     short = after.reshape(machine.blocks.count, -1).sum(1) > state.share * machine.blocks.per_block
     late = short[blocks]
     if late.any():
