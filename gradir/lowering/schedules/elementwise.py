@@ -7,7 +7,7 @@ from math import prod
 from gradir.dialects.kernel import ElementwiseAttr
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.machine import Machine, bytes_of, extent_or
-from gradir.lowering.schedules.streaming import has_polynomials, streamed_results
+from gradir.lowering.schedules.streaming import has_polynomials, results_of, streamed_results
 
 REGISTERS = 2
 """Registers per vector value: enough to hide latencies, few enough for bodies with many live values."""
@@ -17,8 +17,8 @@ MOST_OPS_OF_LONG_STEPS = 6
 """With one polynomial among few ops, twice the registers: its chain of multiply-adds is long (5 % to 10 % on tanh, erf, gelu)."""
 PARALLEL_BYTES = 2 << 20
 """Memory traffic from which on a second thread pays: 40 us of one thread."""
-POLYNOMIAL = 3
-"""Passes over memory in the time of one polynomial."""
+OP, POLYNOMIAL, LOOP = 1 / 4, 3, 8
+"""Passes over memory in the time of one op on a value in a register, of one polynomial, of a loop in the body."""
 TURNED = 2
 """Plain passes in the time of one over tensors that lie side by side along different dimensions."""
 UNKNOWN = 1024
@@ -33,11 +33,20 @@ def schedule_elementwise(group: Group, machine: Machine) -> ElementwiseAttr:
     if len(group.ops) <= MOST_OPS_OF_LONG_STEPS and polynomials == 1:
         registers = 2 * REGISTERS
     extents = [extent_or(group.extents[d], UNKNOWN) for d in group.space]
-    traffic = prod(extents) * widest * (1 + len(group.ops) + POLYNOMIAL * polynomials) * (TURNED if _is_turned(group) else 1)
+    traffic = prod(extents) * widest * (_passes(group) + POLYNOMIAL * polynomials) * (TURNED if _is_turned(group) else 1)
     fields = {"tile": [lanes * registers], "stream": streamed_results(group, machine)}
     if machine.threads > 1 and traffic >= PARALLEL_BYTES and group.space:
         fields["parallel"] = [group.space[0]]
     return ElementwiseAttr.of(**fields)
+
+
+def _passes(group: Group) -> float:
+    """The time that one element takes without polynomials, in passes over memory: operands and results of the kernel, arithmetic."""
+    inside = {o.output for o in group.ops}
+    outside = {value for o in group.ops for value, _ in o.inputs if value not in inside}
+    bodies = [op for o in group.ops for op in o.op.body.block.ops]
+    loops = sum(bool(op.regions) for op in bodies)
+    return len(outside) + len(results_of(group)) + OP * (len(bodies) - len(group.ops)) + LOOP * loops
 
 
 def _is_turned(group: Group) -> bool:
