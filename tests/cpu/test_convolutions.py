@@ -115,6 +115,38 @@ def test_tiles_across_the_ends_of_lines(g: Geometry, after: str) -> None:
     np.testing.assert_allclose(got, exact, rtol=1e-5, atol=1e-4)
 
 
+TURNED = [
+    Geometry((20, 29), (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1), 2, 8, 27),
+    Geometry((7, 7), (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1), 1, 9, 33),
+    Geometry((15, 15), (3, 2), (2, 1), ((0, 1), (1, 0)), (1, 1), (1, 1), 2, 8, 8),
+]
+
+
+@pytest.mark.parametrize("g", TURNED, ids=["lines", "across lines", "strides"])
+@pytest.mark.parametrize("after", ["nothing", "a sum", "a polynomial"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_results_with_channels_first_are_turned_in_the_kernel(g: Geometry, after: str, dtype: Any) -> None:
+    """Tiles of positions and channels are squares of channels and positions when they are stored, and what follows is computed on those."""
+    x, w, r = arrays(g, dtype)
+    bias = np.linspace(-1, 1, g.features).astype(dtype).reshape(-1, 1, 1)
+    first, back = (0, 3, 1, 2), (0, 2, 3, 1)
+    functions: dict[str, Any] = {
+        "nothing": lambda y, r: y,
+        "a sum": lambda y, r: gd.relu(y + bias) + r,
+        "a polynomial": lambda y, r: gd.tanh(y + bias),
+    }
+
+    def f(x: Any, w: Any, r: Any) -> Any:
+        return functions[after](gd.transpose(conv(g, gd.transpose(x, back), gd.transpose(w, (2, 3, 1, 0))), first), r)
+
+    x1, w1, r1 = (np.ascontiguousarray(a.transpose(p)) for a, p in ((x, first), (w, (3, 2, 0, 1)), (r, first)))
+    one, two = (np.asarray(gd.jit(f, cache=False, threads=threads)(x1, w1, r1)) for threads in (1, 2))
+    y = forward(g, *(a.astype(np.float64) for a in (x, w))).transpose(first)
+    exact = {"nothing": y, "a sum": np.maximum(y + bias, 0) + r1, "a polynomial": np.tanh(y + bias)}[after]
+    np.testing.assert_allclose(one, exact, rtol=1e-5, atol=1e-4)
+    np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
 def test_narrow_elements(dtype: Any) -> None:
     """Products and sums in f32, one rounding at the end."""

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, SSAValue
 
 from gradir import size_algebra
 from gradir.dialects import nd
 from gradir.dialects.nd.shape import padded_shape
+from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
 from gradir.dialects.types import Dim, Shape, element_of, is_unsigned, rank_of, shape_of
 from gradir.lowering.convert_nd_to_linalg.convolution_nests import Geometry, in_memory, sum_of_windows, window_form
 from gradir.lowering.convert_nd_to_linalg.convolution_phases import by_phases
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, number
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
-from gradir.lowering.convert_nd_to_linalg.layouts import Layout, plain, returned_order
+from gradir.lowering.convert_nd_to_linalg.layouts import MOST_STEPS, Layout, plain, returned_order
 from gradir.lowering.convert_nd_to_linalg.reduction import ALL, ANY, MAX, MIN, PRODUCT, SUM, Fold, accumulator_type, fold_view
 from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.shape import pad_view
 from gradir.lowering.convert_nd_to_linalg.slices import slice_view
 from gradir.lowering.convert_nd_to_linalg.views import View, constant, dim
+from gradir.lowering.schedules.convolution import LEAST_CHANNELS
 
 FOLDS: dict[str, Fold] = {"sum": SUM, "prod": PRODUCT, "max": MAX, "min": MIN, "and": ALL, "or": ANY}
 
@@ -44,25 +47,53 @@ def lower_conv_general(lowering: Lowering, op: nd.ConvGeneralOp) -> View:
         result = phased
     else:
         lhs, lhs_shape = _padded_input(lowering, op)
-        layout = _result_layout(op, lhs)
+        layout = _result_layout(lowering, op, lhs)
         result = sum_of_windows(lowering, lhs, lhs_shape, rhs, rhs_shape, geometry, shape_of(op.result), element_of(op.result), layout)
     if isinstance(result.base, SSAValue):
         lowering.laid_out.add(result.base)
     return result
 
 
-def _result_layout(op: nd.ConvGeneralOp, lhs: View) -> Layout:
+def _result_layout(lowering: Lowering, op: nd.ConvGeneralOp, lhs: View) -> Layout:
     """Channels last: a position's channels are one row of the result, whatever the input's order.
 
-    Except where the result leaves the function with its positions side by side, and the input has them so: then neither is transposed.
+    Except where the result leaves the function with its positions side by side. If the input has them so too, neither is transposed; if
+    it has channels last, the kernel turns its tiles on their way out.
     """
     rank, perm = rank_of(op.result), returned_order(op.result)
-    beside = lhs.index[-1].dim if lhs.index else None
-    if perm is not None and perm[-1] not in (0, rank - 1) and perm[-1] == beside:
-        extent = shape_of(op.result)[perm[-1]]
-        if not isinstance(extent, int) or extent >= LONG_ROW:
-            return Layout(perm)
+    if perm is None or perm[-1] in (0, rank - 1) or not lhs.index:
+        return plain(rank)
+    beside, shape = lhs.index[-1].dim, shape_of(op.result)
+    extent, channels = shape[perm[-1]], shape[-1]
+    if perm[-1] == beside and (not isinstance(extent, int) or extent >= LONG_ROW):
+        return Layout(perm)
+    known = all(isinstance(n, int) and n > 0 for n in (*shape, *shape_of(op.lhs), *shape_of(op.rhs)))
+    moves = any(n != 1 for n in shape_of(op.rhs)[:-2]) and op.number("feature_groups") == op.number("batch_groups") == 1
+    if beside == rank - 1 and known and moves and isinstance(channels, int) and channels >= LEAST_CHANNELS and _is_for_cpu(lowering):
+        return Layout(perm) if _meets_its_own_order(lowering, op.result) else plain(rank)
     return plain(rank)
+
+
+def _meets_its_own_order(lowering: Lowering, value: SSAValue) -> bool:
+    """Are the other operands of what happens to a value on its way out, if they are as large, arguments or in their own order?"""
+    for _ in range(MOST_STEPS):
+        (use,) = value.uses
+        user = use.operation
+        if not user.results:
+            return True
+        for operand in user.operands:
+            if operand is value or not isinstance(operand.type, TensorType) or shape_of(operand) != shape_of(value):
+                continue
+            view = lowering.values.get(operand)
+            if not isinstance(view, View) or (isinstance(view.base, SSAValue) and view.base in lowering.laid_out):
+                return False
+        value = user.results[0]
+    return False
+
+
+def _is_for_cpu(lowering: Lowering) -> bool:
+    module = lowering.function.parent_op()
+    return module is None or not isinstance(module.attributes.get(TARGET_ATTRIBUTE), CudaTargetAttr)
 
 
 def _padded_input(lowering: Lowering, op: nd.ConvGeneralOp) -> tuple[View, Shape]:

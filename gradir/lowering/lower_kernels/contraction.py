@@ -18,7 +18,7 @@ from math import prod
 from typing import TypeAlias
 
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.upstream import arith
 from gradir.lowering.groups import Group
@@ -228,6 +228,9 @@ class _Generator:
     def _rows(self, b: LoopBuilder, dims: list[int], tile: Tile, low: Index, high: Index | None, across: Across) -> None:
         """Loops over further row dimensions, then over blocks of rows; `across` does all panels for one block."""
         flat = self.plan.flat
+        if self.plan.turned and dims == ([] if flat is None else [flat.line]):
+            across(b, tile, Rows(0, 0, 0, None))  # a line is complete when all tiles of one panel are
+            return
         if flat is not None and dims == [flat.line]:
             for start, count, size in even_split(flat.extent, flat.height, flat.height - 1):
                 across(b, tile, Rows(start, start + count * size, size, None))
@@ -287,10 +290,33 @@ class _Generator:
         if row is None:
             self.micro.emit(b, tile, panel, 1, None)
             return
+        if self.plan.turned:
+            self._lines(b, tile, panel)
+            return
         if self.plan.flat is not None:
             each(b, rows.first, rows.last, rows.size, lambda c, i: self.micro.emit_flat(c, tile, panel, rows.size, i))
             return
         each(b, rows.first, rows.last, rows.size, lambda c, i: self.micro.emit(c, tile.moved(row, i), panel, rows.size, rows.packed))
+
+    def _lines(self, b: LoopBuilder, tile: Tile, panel: Panel) -> None:
+        """One panel of a line (or of all lines, if tiles run across their ends): its tiles in scratch memory, then turned and finished."""
+        plan, row, flat = self.plan, self.plan.row, self.plan.flat
+        assert row is not None
+        length = self.space.extents[row]
+        assert isinstance(length, int), "asked before"
+        extent, height = (flat.extent, flat.height) if flat is not None else (length, plan.height)
+        memory = b.scratch(self.element, [extent, panel.width])
+        store = Operand(memory, AffineMap(2, 0, (AffineDimExpr(0), AffineDimExpr(1))))
+        for start, count, size in even_split(extent, height, self.least_height):
+            each(b, start, start + count * size, size, lambda c, i, size=size: self.micro.emit_staged(c, tile, panel, size, i, store))
+        if flat is None:
+            self.micro.unstage(b, tile, panel, store, 0, length)
+        else:
+            each(
+                b, 0, extent // length, 1,
+                lambda c, line: self.micro.unstage(c, tile.moved(flat.line, line), panel, store, c.mul(line, length), length),
+            )  # fmt: skip
+        b.release(memory)
 
     def _dots(self, b: LoopBuilder, dims: list[int], tile: Tile) -> None:
         """All rows and columns as dot products, a few results along n at a time."""

@@ -20,6 +20,7 @@ from gradir.lowering.lower_kernels.flat_rows import Flat, find_flat
 from gradir.lowering.lower_kernels.panels import is_packed
 from gradir.lowering.lower_kernels.tiles import NotCovered, stride_along, uses
 from gradir.lowering.schedules.contraction import UNKNOWN, tile_of
+from gradir.lowering.schedules.convolution import channels_across
 from gradir.lowering.schedules.machine import Machine, element_bytes
 
 
@@ -65,6 +66,8 @@ class Plan:
     """The column operand was packed before, whole panels of the tile's width."""
     flat: Flat | None = None
     """Rows of tiles are positions across the ends of lines; then `row` is the place in a line, and its line the last of `rows_around`."""
+    turned: bool = False
+    """Results lie side by side along `row`: tiles wait in scratch memory until a line is complete, which is turned on its way out."""
 
 
 def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
@@ -89,12 +92,15 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
             raise NotCovered("one result of operands that do not lie side by side")
         return Plan(space, core, epilogue, 0, 1, None, None, (), (), k, 1, 1, False, False, 1, core.element, 0, 0, None, True, 0)
     n = max(output)
+    across = channels_across(group) if core.init is not None and not (len(block := schedule.field("block")) == 3 and block[2]) else None
+    turned = across is not None and space.place[across] in output
+    n = space.place[across] if across is not None and turned else n
     a, b = (0, 1) if n in uses(core.inputs[1].map) else (1, 0)
     if n not in uses(core.inputs[b].map):
         raise NotCovered("no operand varies along the innermost dimension")
     tile = schedule.field("tile")
     flat = _flat(kernel, space, core, a, b, k, n, parallel)
-    row = _row_dim(space, core, a, b, output, n) if flat is None else flat.place
+    row = flat.place if flat is not None else max(output) if turned else _row_dim(space, core, a, b, output, n)
     used_a, used_b = uses(core.inputs[a].map), uses(core.inputs[b].map)
     others = [d for d in output if d not in (n, row)]
     rows_around = tuple(d for d in others if d in used_a and d not in used_b)
@@ -127,7 +133,7 @@ def make_plan(kernel: Kernel, group: Group, machine: Machine) -> Plan:
     panels = not pack and len(k) == 1 and not k_block and is_packed(core.inputs[b].map, n, width)
     return Plan(
         space, core, epilogue, a, b, n, row, around, rows_around, k, height, width, pack, pack_rows, joined, packed_element, rows, columns,
-        parallel, dots, k_block, k_around, panels, flat if not k_block and not dots else None,
+        parallel, dots, k_block, k_around, panels, flat if not k_block and not dots else None, turned,
     )  # fmt: skip
 
 

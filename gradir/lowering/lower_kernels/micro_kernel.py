@@ -21,7 +21,7 @@ from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_typ
 from gradir.lowering.lower_kernels.contraction_plan import Plan
 from gradir.lowering.lower_kernels.flat_rows import Points, column as flat_column, points
 from gradir.lowering.lower_kernels.panels import Convert
-from gradir.lowering.lower_kernels.row_blocks import RowBlock
+from gradir.lowering.lower_kernels.row_blocks import RowBlock, transposed
 from gradir.lowering.lower_kernels.tiles import Axis, NotCovered, Operand, Tile, columns, powers_of_two, read, stride_along, uses, write
 from gradir.lowering.schedules.machine import LINE_BYTES, Machine, element_bytes
 from gradir.lowering.schedules.streaming import bytes_in_all
@@ -64,6 +64,7 @@ class MicroKernel:
         self.kernel, self.plan, self.partial = kernel, plan, partial
         self.space, self.core = plan.space, plan.core
         self.element: Attribute = plan.core.element
+        self.lanes = machine.lanes_of(element_bytes(self.element))
         assert plan.core.combination is not None
         product = plan.core.combination.term.owner
         block = cast("Any", plan.core.op).body.block
@@ -131,15 +132,14 @@ class MicroKernel:
     def emit_flat(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int, first: Index) -> None:
         """`height` positions from the one with number `first` on, across the ends of lines."""
         plan, core, flat = self.plan, self.core, self.plan.flat
-        assert plan.n is not None and flat is not None and core.init is not None
+        assert plan.n is not None and flat is not None
         b.loc = core.op.location
         found = points(b, flat, self.space, core.inputs[plan.a], plan.k, tile, first, height)
         across = Axis(plan.n, panel.width, panel.masked)
         rows = [tile.moved(flat.line, line).moved(flat.place, place).with_axes(across) for line, place in found.at]
         for row in rows:
             self._ask_for_operands(b, row)
-        whole = tile.with_axes(Axis(flat.place, height), across)
-        total = self._sum(b, list(plan.k), whole, panel, found, b.splat(core.init, whole.type(self.element)))
+        total = self._flat_sum(b, tile, panel, height, found)
         type_ = vector_type(self.element, panel.width)
         if not self.by_rows:
             for r, row in enumerate(rows):
@@ -160,6 +160,52 @@ class MicroKernel:
             return []
 
         b.loop(0, height, 1, [], one_row)
+
+    def _flat_sum(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int, found: Points) -> SSAValue:
+        plan, core, flat = self.plan, self.core, self.plan.flat
+        assert plan.n is not None and flat is not None and core.init is not None
+        whole = tile.with_axes(Axis(flat.place, height), Axis(plan.n, panel.width, panel.masked))
+        return self._sum(b, list(plan.k), whole, panel, found, b.splat(core.init, whole.type(self.element)))
+
+    def emit_staged(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int, first: Index, store: Operand) -> None:
+        """The sums of `height` positions from `first` on, to the rows of `store` of the same numbers."""
+        plan, core = self.plan, self.core
+        assert plan.n is not None and plan.row is not None and core.init is not None
+        b.loc = core.op.location
+        if plan.flat is not None:
+            found = points(b, plan.flat, self.space, core.inputs[plan.a], plan.k, tile, first, height)
+            total = self._flat_sum(b, tile, panel, height, found)
+        else:
+            rows = () if height == 1 else (Axis(plan.row, height),)
+            whole = tile.moved(plan.row, first).with_axes(*rows, Axis(plan.n, panel.width, panel.masked))
+            total = self._sum(b, list(plan.k), whole, panel, None, b.splat(core.init, whole.type(self.element)))
+        axes = (Axis(0, height), Axis(1, panel.width)) if plan.flat is not None or height > 1 else (Axis(1, panel.width),)
+        write(b, total, store, Tile((first, 0), axes))
+
+    def unstage(self, b: LoopBuilder, tile: Tile, panel: Panel, store: Operand, base: Index, length: int) -> None:
+        """Turn and finish the `length` positions of the line at `tile`, which are the rows of `store` from `base` on."""
+        n, row = self.plan.n, self.plan.row
+        assert n is not None and row is not None and panel.count is not None
+        start = tile.at[n]
+
+        def square(c: LoopBuilder, i: Index, j: int, side: int) -> None:
+            here = tile.moved(n, c.add(start, j)).moved(row, i)
+            there = Tile((c.add(base, i), j), (Axis(0, side), Axis(1, side)) if side > 1 else ())
+            value = read(c, store, there)
+            if side == 1:
+                self.finish(c, here, value)
+            else:
+                self.finish(c, here.with_axes(Axis(n, side), Axis(row, side)), transposed(c, value))
+
+        def area(low: int, rows: int, left: int, columns: int, side: int) -> None:
+            deep, wide = rows - rows % side, columns - columns % side
+            for j in range(left, left + wide, side):
+                b.loop(low, low + deep, side, [], lambda c, i, _, j=j: square(c, i, j, side) or [])
+            if side > 1:
+                area(low, deep, left + wide, columns - wide, side // 2)
+                area(low + deep, rows - deep, left, columns, side // 2)
+
+        area(0, length, 0, panel.count, min(8, self.lanes))
 
     def _sum(self, b: LoopBuilder, dims: list[int], at: Tile, panel: Panel, packed: RowBlock | Points | None, total: SSAValue) -> SSAValue:
         """The k loops `dims`, the first outermost, around the product."""

@@ -12,7 +12,7 @@ from math import ceil, prod
 
 from gradir.dialects.kernel import ContractionAttr
 from gradir.lowering.groups import Group, joined_loops
-from gradir.lowering.schedules.convolution import positions_in_block, shared_columns, sums_positions
+from gradir.lowering.schedules.convolution import channels_across, positions_in_block, shared_columns, sums_positions
 from gradir.lowering.schedules.machine import Machine, bytes_of, element_of, extent_or
 
 JOINS = (("i16", {"i8", "i16"}, "i32"), ("bf16", {"bf16"}, "f32"))
@@ -88,6 +88,8 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     size = bytes_of(core.output)
     extents = [extent_or(e, UNKNOWN) for e in group.extents]
     last = next((d for d in reversed(group.space) if extents[d] != 1), None)
+    across = channels_across(group)
+    last = last if across is None else across
     if last in roles.m:  # the operand that varies along the output's last dimension gives the columns
         rows_dims, column_dims = roles.n, roles.m
     else:

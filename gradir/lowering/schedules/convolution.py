@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from gradir.lowering.groups import GroupOp
+from gradir.lowering.groups import Group, GroupOp
 from gradir.lowering.schedules.machine import Machine
 
+LEAST_CHANNELS = 8
+"""Channels of a result from which on they are columns of tiles whatever its order."""
 POSITIONS = 128
 """Positions of a block: few enough for both operands to stay close, enough to pay for a visit of the results."""
 
@@ -26,6 +28,29 @@ def sums_positions(core: GroupOp, extents: Sequence[int]) -> bool:
             if summed and kept and prod(summed) > prod(kept):
                 return True
     return False
+
+
+def channels_across(group: Group) -> int | None:
+    """The channels of the result as columns of the tile, although results lie side by side along positions: where the image does not.
+
+    Both then are read as they lie, and tiles are turned on their way out.
+    """
+    roles = group.contraction
+    last = next((d for d in reversed(group.space) if group.extents[d] != 1), None)
+    if roles is None or last is None or not all(isinstance(n, int) for n in group.extents):
+        return None
+    core = group.ops[roles.index]
+    for number, (_, map_) in enumerate(core.inputs[:2]):
+        used = [{core.dims[l] for l in e.used_dims()} for e in map_.results]
+        if not any(len(dims) > 1 and last in dims for dims in used):
+            continue
+        inside = used[-1]
+        columns = [d for d in (roles.m if number else roles.n) if group.extents[d] != 1]
+        if len(inside) != 1 or not inside <= core.reduced or len(columns) != 1 or last in columns:
+            return None
+        count = group.extents[columns[0]]
+        return columns[0] if isinstance(count, int) and count >= LEAST_CHANNELS else None
+    return None
 
 
 def positions_in_block(machine: Machine, depth: int, rows: int, columns: int, size: int) -> int:

@@ -95,3 +95,20 @@ func.func @large(%x: tensor<2x8x40x40xf32>, %w: tensor<8x8x3x3xf32>) -> tensor<2
   %y = nd.conv_general %x1, %w1 padding [1, 1, 1, 1] : tensor<2x40x40x8xf32>, tensor<3x3x8x8xf32> -> tensor<2x40x40x8xf32>
   func.return %y : tensor<2x40x40x8xf32>
 }
+
+// -----
+
+// Padding puts the image channels last, the result leaves the function channels first: the kernel turns its tiles, no pass over the result.
+// CHECK-LABEL: func.func @turned
+// CHECK:         tensor.insert_slice {{.*}} : tensor<2x16x16x8xf32> into tensor<2x18x18x8xf32>
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, (d2 + d4), (d3 + d5), d6)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d1, d6, d4, d5)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>]
+// CHECK:         linalg.generic {{.*}}ins({{.*}} : tensor<2x8x16x16xf32>)
+// CHECK-NOT:     linalg.generic
+func.func @turned(%x: tensor<2x8x16x16xf32>, %w: tensor<8x8x3x3xf32>) -> tensor<2x8x16x16xf32> {
+  %x1 = nd.transpose %x perm [0, 2, 3, 1] : tensor<2x8x16x16xf32> -> tensor<2x16x16x8xf32>
+  %w1 = nd.transpose %w perm [2, 3, 1, 0] : tensor<8x8x3x3xf32> -> tensor<3x3x8x8xf32>
+  %y1 = nd.conv_general %x1, %w1 padding [1, 1, 1, 1] : tensor<2x16x16x8xf32>, tensor<3x3x8x8xf32> -> tensor<2x16x16x8xf32>
+  %y = nd.transpose %y1 perm [0, 3, 1, 2] : tensor<2x16x16x8xf32> -> tensor<2x8x16x16xf32>
+  %z = nd.relu %y : tensor<2x8x16x16xf32>
+  func.return %z : tensor<2x8x16x16xf32>
+}

@@ -156,3 +156,23 @@ func.func private @short_lines(%x: memref<2x9x9x32xf32>, %w: memref<3x3x32x32xf3
   }
   func.return
 }
+
+// -----
+
+// Results side by side along positions, an image side by side along channels: the tiles of a line wait in scratch memory and are turned.
+// CHECK-LABEL: func.func private @turned_result
+// CHECK-DAG:     %[[LINE:.*]] = memref.alloca() {{.*}} : memref<8x16xf32>
+// CHECK:         vector.outerproduct
+// CHECK:         vector.transfer_write {{.*}}, %[[LINE]]
+// CHECK-COUNT-2: vector.transpose {{.*}} : vector<8x8xf32> to vector<8x8xf32>
+func.func private @turned_result(%x: memref<2x10x10x32xf32>, %w: memref<3x3x32x16xf32>, %out: memref<2x16x8x8xf32>) attributes {gradir.kernel = #kernel.contraction<tile = [4, 16], pack = [1]>} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%out : memref<2x16x8x8xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, o, h, w, i, j, c) -> (n, h + i, w + j, c)>, affine_map<(n, o, h, w, i, j, c) -> (i, j, c, o)>, affine_map<(n, o, h, w, i, j, c) -> (n, o, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %w : memref<2x10x10x32xf32>, memref<3x3x32x16xf32>) outs(%out : memref<2x16x8x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %p = arith.mulf %a, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
