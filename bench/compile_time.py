@@ -19,6 +19,7 @@ import numpy as np
 
 import gradir as gd
 from bench import gradient_programs as programs
+from bench.compile_stages import WORDS, stage_table
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -138,11 +139,18 @@ def main() -> None:
             "# Compile time",
             "",
             f"CPU seconds of one process, caches off, one thread, the best of two or three, load {load:.1f} at start (other programs ran",
-            "on the machine's two cores). `python -m bench.compile_time --out docs/status`",
+            "on the machine's two cores). `taskset -c 1 python -m bench.compile_time --out docs/status`: on one processor LLVM runs in this",
+            "process.",
             "",
             "| program | s | ms per op | kernels |",
             "|---|---|---|---|",
             *rows,
+            "",
+            "## Stages",
+            "",
+            *WORDS,
+            "",
+            *stage_table(),
             "",
             "## Gradients",
             "",
