@@ -10,6 +10,7 @@ import numpy as np
 WIDTHS: dict[str, int] = {
     **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
     "b128": 128, "f16": 16, "f16x2": 32, "f32": 32, "f64": 64, "bf16": 16, "bf16x2": 32, "tf32": 32, "e4m3": 8, "e5m2": 8,
+    "e4m3x2": 16, "e5m2x2": 16,
     "pred": 1, "texref": 64, "samplerref": 64, "surfref": 64,
 }  # fmt: skip
 """Bits of a value of each type."""

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from gradir.ptx.instructions.rounding import fma, narrowed
+from gradir.ptx.launch import launch
+from tests.ptx.kernels import kernel
 
 FORMATS: dict[str, tuple[Any, int, int, int]] = {
     # dtype, bits of the significand, smallest and largest exponent of a normal number
@@ -118,3 +120,18 @@ def test_f64_to_narrow_types(kind: str, data: st.DataObject) -> None:
     with np.errstate(over="ignore"):
         found = float(narrowed(np.array([value]), np.dtype(FORMATS[kind][0]))[0])
     assert found == rounded(Fraction(value), kind)
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("e4m3x2", ml_dtypes.float8_e4m3fn), ("e5m2x2", ml_dtypes.float8_e5m2)])
+def test_pairs_of_bytes_there_and_back(kind: str, dtype: Any) -> None:
+    """Rounded to nearest, kept finite; every byte comes back as it was."""
+    text = kernel(
+        f"ld.global.f32 %f1, [%rd3]; ld.global.f32 %f2, [%rd4]; cvt.rn.satfinite.{kind}.f32 %h1, %f1, %f2; cvt.rn.f16x2.{kind} %r5, %h1;"
+        f"cvt.rn.satfinite.{kind}.f16x2 %h2, %r5; xor.b16 %h3, %h1, %h2; cvt.u32.u16 %r6, %h3; or.b32 %r5, %r5, %r6; st.global.u32 [%rd4], %r5;"
+    )
+    x = np.random.default_rng(0).standard_normal(64).astype(np.float32) * np.float32(10) ** np.arange(-4, 4).repeat(8).astype(np.float32)
+    y, low = np.full(64, 1.5, np.float32), float(ml_dtypes.finfo(dtype).max)
+    launch(text, grid=1, block=64, args=[x, y])
+    halves = y.view(np.float16).reshape(64, 2)
+    assert halves[:, 0].tolist() == [1.5] * 64
+    np.testing.assert_array_equal(halves[:, 1], np.clip(x, -low, low).astype(dtype).astype(np.float16))

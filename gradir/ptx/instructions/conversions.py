@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from gradir.ptx.instructions.arithmetic import FLOATS, ROUNDINGS
@@ -24,11 +25,43 @@ def compile_cvt(op: Instruction) -> Step | None:
     to, source = kinds[0], kinds[1]
     if to in ("f16x2", "bf16x2") and source == "f32":
         return _packed(op, to)
-    if to in ("e4m3x2", "e5m2x2") or "e4m3x2" in op.opcode or "e5m2x2" in op.opcode:
-        return None
+    if to in BYTES or source in BYTES:
+        return _bytes(op, to, source)
     if to == "tf32":
         return unary(op, lambda x: to_tf32(x).view(np.uint32), ["f32"])
     return unary(op, lambda x: converted(op, x, to), [source])
+
+
+BYTES: dict[str, np.dtype[Any]] = {"e4m3x2": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2x2": np.dtype(ml_dtypes.float8_e5m2)}
+"""Pairs of 8-bit floats."""
+
+
+def _bytes(op: Instruction, to: str, source: str) -> Step | None:
+    """`cvt.rn.satfinite.e4m3x2.f32 d, a, b` (b in the low byte), `cvt.rn.satfinite.e4m3x2.f16x2 d, a`, `cvt.rn.f16x2.e4m3x2 d, a`."""
+    if to == "f16x2" and source in BYTES:
+
+        def widened(pair: Array) -> Array:
+            numbers = np.ascontiguousarray(pair).view(BYTES[source]).reshape(*pair.shape, 2).astype(np.float16)
+            return np.ascontiguousarray(_positive(op, numbers)).view(np.uint32).reshape(pair.shape)
+
+        return pointwise(op, widened, ["u16"])
+    if to not in BYTES or source not in ("f32", "f16x2"):
+        return None
+
+    def narrowed_pair(*values: Array) -> Array:
+        if source == "f16x2":
+            numbers = np.ascontiguousarray(values[0]).view(np.float16).reshape(*values[0].shape, 2).astype(np.float32)
+        else:
+            numbers = np.stack(np.broadcast_arrays(values[1], values[0]), -1)
+        largest = np.float32(ml_dtypes.finfo(BYTES[to]).max)
+        limited = np.where(np.isnan(numbers), numbers, np.clip(_positive(op, numbers), -largest, largest))
+        return np.ascontiguousarray(limited.astype(BYTES[to])).view(np.uint16).reshape(numbers.shape[:-1])
+
+    return pointwise(op, narrowed_pair, ["u32"] if source == "f16x2" else ["f32", "f32"])
+
+
+def _positive(op: Instruction, numbers: Array) -> Array:
+    return np.where(numbers < 0, np.zeros((), numbers.dtype), numbers) if has(op, "relu") else numbers
 
 
 def converted(op: Instruction, x: Array, to: str) -> Array:
