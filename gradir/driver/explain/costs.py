@@ -108,8 +108,8 @@ COPY = KernelCost(traffic=(Traffic(0, 1, READ, None), Traffic(1, 1, WRITE, None)
 """A copy, per byte of an element: see `cost_of_op`."""
 
 
-def cost_of_kernel(function: FuncOp) -> KernelCost:
-    """The cost of a level-3 kernel, or of a declared one."""
+def cost_of_kernel(function: FuncOp, free: tuple[type[Operation], ...] = ()) -> KernelCost:
+    """The cost of a level-3 kernel, or of a declared one; ops of the classes `free` cost nothing where it will run."""
     kinds = list(function.function_type.inputs.data)
     dtype = "f64" if any(isinstance(k, MemRefType) and isinstance(k.element_type, Float64Type) for k in kinds) else "f32"
     if not function.body.blocks:
@@ -121,7 +121,7 @@ def cost_of_kernel(function: FuncOp) -> KernelCost:
             if isinstance(kind, MemRefType)
         )
         return KernelCost(traffic=rows, dtype=dtype, library=name, inputs=first)
-    return _cost(function.body.block, _touches(function, len(kinds)), dtype)
+    return _cost(function.body.block, _touches(function, len(kinds)), dtype, free)
 
 
 def cost_of_op(op: Operation) -> KernelCost:
@@ -158,7 +158,7 @@ def _touches(function: FuncOp, count: int) -> list[int]:
     return [_ACCESS.get(word.data, READ | WRITE) if isinstance(word, StringAttr) else READ | WRITE for word in words]
 
 
-def _cost(block: Block, touches: Sequence[int], dtype: str) -> KernelCost:
+def _cost(block: Block, touches: Sequence[int], dtype: str, free: tuple[type[Operation], ...]) -> KernelCost:
     arguments: dict[SSAValue, int] = {value: k for k, value in enumerate(block.args)}
     nests: list[Nest] = []
     place: dict[Operation, int] = {}
@@ -166,9 +166,9 @@ def _cost(block: Block, touches: Sequence[int], dtype: str) -> KernelCost:
     for op in block.ops:
         if isinstance(op, linalg.GenericOp | linalg.FillOp):
             place[op] = len(nests)
-            nests.append(_nest(op, arguments))
+            nests.append(_nest(op, arguments, free))
         elif rest is not None:
-            rest = _counted([op], rest)
+            rest = _counted([op], rest, free)
     rows: list[Traffic] = []
     for value in block.args:
         kind = value.type
@@ -191,7 +191,7 @@ def _bounds(value: BlockArgument, place: dict[Operation, int]) -> tuple[int, ...
     return tuple(found)
 
 
-def _nest(op: Operation, arguments: dict[SSAValue, int]) -> Nest:
+def _nest(op: Operation, arguments: dict[SSAValue, int], free: tuple[type[Operation], ...] = ()) -> Nest:
     if isinstance(op, linalg.FillOp):
         shape = cast("MemRefType[Any]", op.outputs[0].type).get_shape()
         return Nest(0, tuple(_extent(op.outputs[0], k, n, arguments) for k, n in enumerate(shape)))
@@ -203,7 +203,7 @@ def _nest(op: Operation, arguments: dict[SSAValue, int]) -> Nest:
         for k, (size, expr) in enumerate(zip(value.type.get_shape(), map_.data.results)):
             if isinstance(expr, AffineDimExpr) and not isinstance(extents[expr.position], int):
                 extents[expr.position] = _extent(value, k, size, arguments) or extents[expr.position]
-    return Nest(_counted(list(op.body.block.ops), 0), tuple(extents))
+    return Nest(_counted(list(op.body.block.ops), 0, free), tuple(extents))
 
 
 def _extent(value: SSAValue, dim: int, size: int, arguments: dict[SSAValue, int]) -> Extent:
@@ -212,11 +212,11 @@ def _extent(value: SSAValue, dim: int, size: int, arguments: dict[SSAValue, int]
     return (arguments[value], dim) if value in arguments else None
 
 
-def _counted(ops: Sequence[Operation], so_far: int) -> int | None:
+def _counted(ops: Sequence[Operation], so_far: int, free: tuple[type[Operation], ...] = ()) -> int | None:
     """Operations of `ops` on top of `so_far`; None where their number depends on the run."""
     counter = Counter({}, None)
     try:
-        return so_far + sum(counter.op(op) for op in ops)
+        return so_far + sum(counter.op(op) for op in ops if not isinstance(op, free))
     except GradirError:
         return None
 

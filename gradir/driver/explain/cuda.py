@@ -38,6 +38,8 @@ from gradir.runtime.module import Module
 from gradir.targets.nvptx import KernelReport, assemble, find_ptxas
 
 DEFAULT_CARD = "h200"
+IN_THE_UNIT = (arith.ExtFOp, arith.ExtSIOp)
+"""What units that multiply narrow elements do on the way."""
 RUNS = 5
 COLUMNS = ("kernel", "at", "kind", "calls", "flop", "bytes", "bound", "time", "of bound", "launch", "regs", "shared", "spills", "occupancy")
 _LEFT = frozenset({"kernel", "at", "kind", "launch", "occupancy"})
@@ -110,10 +112,17 @@ class CudaExplanation:
     scratch: int = 0
     arena: int = 0
     notes: tuple[str, ...] = field(default=())
+    ptx: str = field(default="", repr=False)
+    """The text of all kernels."""
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON value."""
-        return {**asdict(self), "kernels": [{**asdict(row), "bytes": row.bytes, "seconds": row.seconds} for row in self.rows], "rows": None}
+        return {
+            **asdict(self),
+            "kernels": [{**asdict(row), "bytes": row.bytes, "seconds": row.seconds} for row in self.rows],
+            "rows": None,
+            "ptx": None,
+        }
 
     def to_json(self) -> str:
         """`to_dict` as text."""
@@ -207,6 +216,7 @@ def explain_cuda(
         device.scratch,
         function.spec.arena_bytes,
         tuple(notes),
+        compiled.objects[device.ptx].decode(),
     )
 
 
@@ -276,9 +286,10 @@ def _level3(function: FuncOp) -> _Level3:
     reason = function.attributes.get(REASON_ATTRIBUTE)
     memrefs = [cast("MemRefType[Any]", a) if isinstance(a, MemRefType) else None for a in function.function_type.inputs.data]
     shapes: list[Shape | None] = [None if m is None else tuple(None if n < 0 else n for n in m.get_shape()) for m in memrefs]
-    cost = cost_of_kernel(function)
     kind = schedule.kind if isinstance(schedule, Schedule) else "library"
-    element = next((str(m.element_type) for m in memrefs if m is not None), "f32") if kind == "contraction" else cost.dtype
+    products = kind in ("contraction", "chain")
+    cost = cost_of_kernel(function, IN_THE_UNIT if products else ())
+    element = next((str(m.element_type) for m in memrefs if m is not None), "f32") if products else cost.dtype
     return _Level3(cost, kind, reason.data if isinstance(reason, StringAttr) else "", location_text(function.location), element, shapes)
 
 
