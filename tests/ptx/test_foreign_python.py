@@ -32,6 +32,15 @@ def test_gemm_of_triton(m: int, n: int, k: int, seed: int | None) -> None:
 
 
 @SEEDS
+def test_gemm_of_triton_on_wgmma(seed: int | None) -> None:
+    m, n, k = 70, 136, 96
+    a, b, c, scratch = normal(m, k, dtype="f2"), normal(k, n, dtype="f2"), np.zeros((m, n), np.float16), np.zeros(1, np.uint8)
+    text = (FOREIGN / "triton_gemm_sm90.ptx").read_text()
+    launch(text, grid=(2, 2), block=128, args=[a, b, c, m, n, k, scratch, scratch], shared=73728, undefined=[2], seed=seed)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=3e-2)
+
+
+@SEEDS
 def test_cumulative_sums_of_triton(seed: int | None) -> None:
     x, y, total, scratch = normal(1300), np.zeros(1300, np.float32), np.zeros(1, np.float32), np.zeros(1, np.uint8)
     run("triton_cumsum", grid=3, block=128, args=[x, y, total, 1300, scratch, scratch], shared=16, undefined=[1], seed=seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -205,3 +206,24 @@ def test_products_of_part_of_a_warp_are_reported() -> None:
     x, y = np.zeros((32, 8), np.uint16), np.zeros((32, 4), np.uint32)
     found = launch(text.replace("%LOAD%", load), grid=1, block=32, args=[x, y], check=False).mistakes
     assert [report.kind for report in found] == ["divergent sync"]
+
+
+@pytest.mark.parametrize(
+    ("name", "m", "n", "k", "kind", "to", "columns"),
+    [
+        ("wmma_bf16", 32, 8, 16, "bf16", "f32", ""),
+        ("wmma_f16", 16, 16, 16, "f16", "f16", "ac"),
+        ("wmma_tf32", 16, 16, 8, "tf32", "f32", "b"),
+        ("wmma_s8", 8, 32, 16, "s8", "s32", "b"),
+        ("wmma_f64", 8, 8, 4, "f64", "f64", "b"),
+    ],
+)
+def test_wmma_of_every_type(name: str, m: int, n: int, k: int, kind: str, to: str, columns: str) -> None:
+    """As nvcc writes it; matrices named in `columns` are stored column by column."""
+    random = np.random.default_rng(2)
+    a, b, c = sample(random, kind, (m, k)), sample(random, kind, (k, n)), sample(random, to, (m, n))
+    given = {key: np.array(x.T if key in columns else x, order="C") for key, x in zip("abc", (a, b, c))}
+    launch((Path(__file__).parent / "foreign" / "wmma_types.ptx").read_text(), name, grid=1, block=32, args=list(given.values()))
+    found = given["c"].T if "c" in columns else given["c"]
+    exact = a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)
+    np.testing.assert_allclose(found.astype(np.float64), exact, atol={"f16": 0.02, "f32": 1e-5, "f64": 1e-14, "s32": 0}[to])

@@ -41,18 +41,29 @@ def triton_cumsum(x, y, total, n, BLOCK: tl.constexpr):
 
 
 KERNELS = {
-    triton_softmax: ({"x": "*fp32", "y": "*fp32", "columns": "i32"}, {"BLOCK": 256}, 80),
-    triton_gemm: ({"a": "*fp16", "b": "*fp16", "c": "*fp16", "m": "i32", "n": "i32", "k": "i32"}, {"M": 64, "N": 64, "K": 32}, 80),
-    triton_cumsum: ({"x": "*fp32", "y": "*fp32", "total": "*fp32", "n": "i32"}, {"BLOCK": 512}, 90),
+    "triton_softmax": (triton_softmax, {"x": "*fp32", "y": "*fp32", "columns": "i32"}, {"BLOCK": 256}, 80),
+    "triton_gemm": (
+        triton_gemm,
+        {"a": "*fp16", "b": "*fp16", "c": "*fp16", "m": "i32", "n": "i32", "k": "i32"},
+        {"M": 64, "N": 64, "K": 32},
+        80,
+    ),
+    "triton_gemm_sm90": (
+        triton_gemm,
+        {"a": "*fp16", "b": "*fp16", "c": "*fp16", "m": "i32", "n": "i32", "k": "i32"},
+        {"M": 64, "N": 128, "K": 64},
+        90,
+    ),
+    "triton_cumsum": (triton_cumsum, {"x": "*fp32", "y": "*fp32", "total": "*fp32", "n": "i32"}, {"BLOCK": 512}, 90),
 }
 
 if __name__ == "__main__":
-    for kernel, (signature, constants, capability) in KERNELS.items():
+    for name, (kernel, signature, constants, capability) in KERNELS.items():
         aligned = {(k,): [["tt.divisibility", 16]] for k, kind in enumerate(signature.values()) if kind.startswith("*")}
         if kernel is triton_gemm:
             aligned |= {(4,): [["tt.divisibility", 16]], (5,): [["tt.divisibility", 16]]}
         source = ASTSource(kernel, {**signature, **dict.fromkeys(constants, "constexpr")}, constants, aligned)
         built = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 4, "num_stages": 3})
-        print(kernel.__name__, built.metadata.shared, built.metadata.num_warps, built.metadata.global_scratch_size)
+        print(name, built.metadata.shared, built.metadata.num_warps, built.metadata.global_scratch_size)
         text = built.asm["ptx"].partition("\t.section\t.debug_abbrev")[0]
-        (Path(sys.argv[1]) / f"{kernel.__name__}.ptx").write_text(text)
+        (Path(sys.argv[1]) / f"{name}.ptx").write_text(text)
