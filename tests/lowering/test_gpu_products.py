@@ -168,7 +168,7 @@ def _sizes(element: str, sums: str, m: int, k: int, n: int) -> ProductSizes:
 def test_schedules() -> None:
     target = CudaTargetAttr.of("sm_80")
     large = schedule_product(_sizes("bf16", "f32", 8192, 8192, 8192), target)
-    assert large.field("block") == (128, 128, 64) and large.field("tile") == (64, 32) and not large.field("split")
+    assert large.field("block") == (128, 256, 64) and large.field("tile") == (64, 64) and not large.field("split")
     deep = schedule_product(_sizes("bf16", "f32", 64, 65536, 64), target)
     assert deep.field("split")[0] >= 8
     row = schedule_product(_sizes("f32", "f32", 1, 4096, 4096), target)

@@ -31,7 +31,7 @@ from gradir.lowering.lower_kernels_gpu.matrix_units import COLUMNS, ROWS, Fragme
 from gradir.lowering.lower_kernels_gpu.product import Product, Side, is_zero
 from gradir.lowering.lower_kernels_gpu.staging import Copies, Staged, append, pipelined, stage, staged_type
 from gradir.lowering.schedules.gpu_attention import KEYS, QUERIES, STAGES, fits, padded
-from gradir.lowering.schedules.gpu_contraction import PAD
+from gradir.lowering.schedules.gpu_contraction import RESULT_PAD
 from gradir.lowering.schedules.machine import element_bytes
 
 THREADS = QUERIES // ROWS * 32
@@ -131,7 +131,7 @@ class _Kernel:
             (self.second, self.second.columns, self.columns, KEYS, STAGES),
         ]
         types = [staged_type(p, side, self.element, free, depth, count, mma=True) for p, side, free, depth, count in plans]
-        results = gpu.shared(f32, QUERIES, self.columns + PAD)
+        results = gpu.shared(f32, QUERIES, self.columns + RESULT_PAD)
         offsets = [0]
         for t in types:
             offsets.append(-(-(offsets[-1] + _bytes(t)) // ALIGN) * ALIGN)

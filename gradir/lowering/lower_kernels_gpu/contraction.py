@@ -26,7 +26,7 @@ from gradir.lowering.lower_kernels_gpu.launch import Launch, place
 from gradir.lowering.lower_kernels_gpu.product import Product, product_of
 from gradir.lowering.lower_kernels_gpu.staging import Copies, Staged, pipelined, stage, staged_type
 from gradir.lowering.lower_kernels_gpu.tile_order import place_of_block
-from gradir.lowering.schedules.gpu_contraction import PAD, schedule_gpu_contraction
+from gradir.lowering.schedules.gpu_contraction import RESULT_PAD, schedule_gpu_contraction
 from gradir.lowering.schedules.machine import element_bytes
 
 _WARP_ROWS = 16
@@ -121,7 +121,7 @@ def _memories(product: Product, tiles: Tiles, target: CudaTargetAttr) -> tuple[t
     for side, free in sides:
         element = side.operand.element if tiles.mma else product.sums
         types.append(staged_type(product, side, element, free, tiles.depth, tiles.stages, mma=tiles.mma))
-    results = gpu.shared(product.sums, tiles.rows, tiles.columns + PAD)
+    results = gpu.shared(product.sums, tiles.rows, tiles.columns + RESULT_PAD)
     second = -(-_bytes(types[0]) // ALIGN) * ALIGN
     memory = launch.workgroup_bytes(max(second + _bytes(types[1]), _bytes(results)))
     views = [b(memref.ViewOp, [memory, b.value(at)], [t]) for at, t in zip((0, second, 0), (*types, results))]

@@ -13,6 +13,7 @@ from gradir.dialects.target import CudaTargetAttr
 from gradir.dialects.target.cuda_facts import architecture
 from gradir.lowering.groups import Group
 from gradir.lowering.groups.attention import Attention, attention_of
+from gradir.lowering.schedules.gpu_contraction import RESULT_PAD
 from gradir.lowering.schedules.machine import element_of
 
 QUERIES, KEYS = 64, 64
@@ -30,7 +31,7 @@ def padded(size: int) -> int:
 def shared_bytes(depth: int, columns: int) -> int:
     """Bytes of workgroup memory of a block: queries, keys and values of all stages; results go through the same bytes."""
     tiles = 2 * (QUERIES * padded(depth) + STAGES * KEYS * (padded(depth) + padded(columns)))
-    return max(tiles, QUERIES * (padded(columns) + 4) * 4)
+    return max(tiles, QUERIES * (padded(columns) + RESULT_PAD) * 4)
 
 
 def sizes_of(roles: Attention, group: Group) -> tuple[int, int] | None:

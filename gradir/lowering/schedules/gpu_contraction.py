@@ -22,11 +22,15 @@ ROW_BYTES = 128
 """A row of a staged tile along the depth: eight copies of 16 bytes, all banks once."""
 PAD = 4
 """Elements behind each row of a tile that threads read as vectors of four."""
+RESULT_PAD = 8
+"""Elements behind each row of a tile of sums: pairs of four rows, as lanes hold them, meet all banks."""
 SIMT_DEPTH = 16
 MMA_DEPTHS = {"f16": (16, "f32"), "bf16": (16, "f32"), "i8": (32, "i32")}
 """Elements of factors on tensor cores -> depth of one instruction, and what it adds up in."""
 
 MMA_TILES = (
+    (128, 256, 64, 64),
+    (256, 128, 64, 64),
     (128, 128, 64, 32),
     (128, 64, 32, 32),
     (64, 128, 32, 32),
@@ -59,8 +63,9 @@ STEPS_OF_PART = 4
 """Staged tiles of a part of the sum at least."""
 
 # Cycles of one multiprocessor, of the order of an A100's (NVIDIA A100 whitepaper; L2 and latencies measured by Jia et al., 2018).
-_MMA_RATE, _SIMT_RATE = 700, {(8, 8): 56, (4, 4): 36}
-_L2_BYTES, _LATENCY, _LAUNCH = 40, 1500, 4000
+_MMA_RATE, _SIMT_RATE = 1024, {(8, 8): 56, (4, 4): 36}
+"""Multiply-adds a cycle: of 2-byte elements on tensor cores, of f32 by tiles of a thread."""
+_SHARED_BYTES, _L2_BYTES, _LATENCY, _LAUNCH = 128, 40, 1500, 4000
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def stage_bytes(sizes: ProductSizes, rows: int, columns: int, depth: int, *, mma
 
 def result_bytes(sizes: ProductSizes, rows: int, columns: int) -> int:
     """Bytes of a tile of sums on its way through workgroup memory."""
-    return rows * (columns + PAD) * sizes.sum_bytes
+    return rows * (columns + RESULT_PAD) * sizes.sum_bytes
 
 
 def schedule_gpu_contraction(group: Group, target: CudaTargetAttr) -> ContractionAttr:
@@ -170,9 +175,11 @@ def _time(sizes: ProductSizes, target: CudaTargetAttr, tile: tuple[int, int, int
     rows, columns, depth, *inner = tile
     blocks = sizes.batches * -(-sizes.rows // rows) * -(-sizes.columns // columns) * split
     deep = -(-sizes.depth // (depth * split)) * depth
-    rate = _MMA_RATE * (2 if sizes.left_bytes == 1 else 1) if mma else _SIMT_RATE[inner[0], inner[1]] / (1 if sizes.sum_bytes <= 4 else 2)
-    if mma and rows * columns < 64 * 64:
-        rate /= 2  # fragments are read from workgroup memory as often as they are used
+    if mma:  # fragments are read from workgroup memory while others are multiplied, which hides about half of that
+        reads = (1 / inner[0] + 1 / inner[1]) * sizes.left_bytes / _SHARED_BYTES
+        rate = 1 / (sizes.left_bytes / (2 * _MMA_RATE) + reads / 2)
+    else:
+        rate = _SIMT_RATE[inner[0], inner[1]] / (1 if sizes.sum_bytes <= 4 else 2)
     work = max(rows * columns / rate, (rows * sizes.left_bytes + columns * sizes.right_bytes) / _L2_BYTES)
     waves = -(-blocks // target.sms)
     resident = max(1, min(8, waves))

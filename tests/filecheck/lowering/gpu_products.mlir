@@ -6,7 +6,7 @@
 // CHECK:         gpu.func @contraction_0{{.*}} workgroup(%[[BYTES:.*]] : memref<32768xi8, #gpu.address_space<workgroup>>) kernel attributes {known_block_size = array<i32: 128, 1, 1>}
 // CHECK:           memref.view %[[BYTES]][{{.*}}][] : {{.*}} to memref<4x32x64xbf16, #gpu.address_space<workgroup>>
 // CHECK:           memref.view %[[BYTES]][{{.*}}][] : {{.*}} to memref<4x64x32xbf16, #gpu.address_space<workgroup>>
-// CHECK:           memref.view %[[BYTES]][{{.*}}][] : {{.*}} to memref<32x36xf32, #gpu.address_space<workgroup>>
+// CHECK:           memref.view %[[BYTES]][{{.*}}][] : {{.*}} to memref<32x40xf32, #gpu.address_space<workgroup>>
 // CHECK:           arith.xori
 // CHECK-COUNT-4:   nvgpu.device_async_copy {{.*}}, 8, {{.*}} {bypassL1}
 // CHECK:           nvgpu.device_async_create_group
@@ -21,7 +21,7 @@
 // CHECK:             nvgpu.device_async_wait {{.*}} {numGroups = 2 : i32}
 // CHECK-NEXT:        gpu.barrier
 // CHECK:           nvgpu.device_async_wait {{.*}} {numGroups = 0 : i32}
-// CHECK:           vector.store {{.*}} : memref<32x36xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+// CHECK:           vector.store {{.*}} : memref<32x40xf32, #gpu.address_space<workgroup>>, vector<2xf32>
 // CHECK:           arith.truncf {{.*}} : vector<4xf32> to vector<4xbf16>
 // CHECK:           vector.store {{.*}} : memref<64x64xbf16>, vector<4xbf16>
 func.func @product(%x: tensor<64x128xbf16>, %w: tensor<128x64xbf16>) -> tensor<64x64xbf16> {
@@ -55,8 +55,8 @@ func.func @long_sums(%x: tensor<32x8192xf32>, %w: tensor<8192x32xf32>) -> tensor
 // More than 48 KB of workgroup memory is asked for by the launch.
 // CHECK-LABEL: gpu.module @kernels
 // CHECK:           gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
-// CHECK:           memref.view {{.*}} to memref<4x128x64xf16, #gpu.address_space<workgroup>>
-// CHECK:         arith.constant 131072 : i32
+// CHECK:           memref.view {{.*}} to memref<3x128x64xf16, #gpu.address_space<workgroup>>
+// CHECK:         arith.constant 147456 : i32
 // CHECK:         gpu.launch_func {{.*}} dynamic_shared_memory_size
 func.func @large(%x: tensor<4096x4096xf16>, %w: tensor<4096x8192xf16>) -> tensor<4096x8192xf16> {
   %y = nd.dot_general %x, %w contract [1] x [0] : tensor<4096x4096xf16>, tensor<4096x8192xf16> -> tensor<4096x8192xf16>
