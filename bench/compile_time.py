@@ -139,7 +139,7 @@ def main() -> None:
             "# Compile time",
             "",
             f"CPU seconds of one process, caches off, one thread, the best of two or three, load {load:.1f} at start (other programs ran",
-            "on the machine's two cores). `taskset -c 1 python -m bench.compile_time --out docs/status`: on one processor LLVM runs in this",
+            "on the machine's two cores). `taskset -c 1 python -m bench.compile_time --out docs/status`: there LLVM runs in this",
             "process.",
             "",
             "| program | s | ms per op | kernels |",

@@ -122,5 +122,7 @@ def __dir__() -> list[str]:
 
 
 def preload() -> None:
-    """Load the compiler now instead of at the first call."""
+    """Load the compiler and the functions of this module now instead of at the first call."""
     import_module("gradir.driver.preload").preload()
+    for home in HOMES:
+        import_module(home)

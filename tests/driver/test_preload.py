@@ -16,3 +16,17 @@ def test_preload_loads_passes_dialects_and_the_native_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_nothing_of_ours_is_imported_after_preload():
+    code = (
+        "import sys, gradir as gd, numpy as np; gd.preload()\n"
+        "before = set(sys.modules)\n"
+        "loss = lambda w, x: gd.mean(gd.tanh(x @ w) ** 2)\n"
+        "step = gd.jit(lambda w, x: w - 0.1 * gd.grad(loss)(w, x), cache=False, donate=[0])\n"
+        "step(np.ones((8, 8), np.float32), np.ones((4, 8), np.float32))\n"
+        "more = sorted(name for name in set(sys.modules) - before if name.startswith(('gradir', 'xdsl', 'numpy', 'llvmlite')))\n"
+        "assert not more, more"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
