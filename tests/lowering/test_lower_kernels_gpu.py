@@ -155,7 +155,7 @@ def test_any_other_op_is_a_thread_per_point() -> None:
     check(text, floats(4, 9))
 
 
-def test_loops_run_on_one_thread() -> None:
+def test_a_scatter_is_shared_by_owners() -> None:
     text = function(
         "%x: tensor<4x3xf32>, %i: tensor<5xi32>, %u: tensor<5x3xf32>",
         "tensor<4x3xf32>",
@@ -163,7 +163,8 @@ def test_loops_run_on_one_thread() -> None:
   return %y : tensor<4x3xf32>""",
     )
     (kernel,) = kernels(check(text, floats(4, 3), np.array([0, 3, 0, 9, 1], np.int32), floats(5, 3)))
-    assert list(kernel.known_block_size.get_values()) == [1, 1, 1]
+    assert kernel.known_block_size is not None and list(kernel.known_block_size.get_values()) == [32, 1, 1]
+    assert any(op.name == "gpu.thread_id" for op in kernel.walk())
 
 
 MATMUL = function(

@@ -88,7 +88,7 @@ LINES = {"aligned": (1 << 15,), "odd": (37,), "tail": (1030,), "one": (1,), "zer
 GRIDS = {"aligned": (96, 320), "odd": (5, 37), "tail": (33, 70), "one": (1, 1), "zero": (0, 5)}
 CUBES = {"aligned": (4, 8, 32), "odd": (3, 5, 7), "tail": (2, 33, 35), "one": (1, 1, 1), "zero": (3, 0, 4)}
 ROWS = {"aligned": (9, 256), "odd": (3, 101), "tail": (2, 1540), "one": (1, 1), "zero": (0, 9), "long": (2, 9216), "short": (70, 10)}
-SORTS = {"aligned": (2, 64), "odd": (5, 37), "tail": (3, 70), "one": (1, 1), "zero": (0, 5)}
+SORTS = {"aligned": (16, 512), "odd": (5, 37), "tail": (33, 70), "one": (1, 1), "zero": (0, 5)}
 COLUMNS = {"aligned": (300, 64), "odd": (37, 5), "tail": (1100, 70), "one": (1, 1), "zero": (0, 9), "few": (6, 2060)}
 
 
@@ -204,6 +204,16 @@ def window_gradient(x: Any) -> Any:
 IMAGES = {"aligned": (2, 8, 8, 16), "odd": (1, 7, 9, 3), "tail": (2, 6, 11, 33), "one": (1, 3, 3, 1), "zero": (0, 6, 6, 3)}
 
 
+def overlapping_gradient(x: Any) -> Any:
+    return gd.grad(lambda x: gd.sum(gd.max_pool(x, 3, 2, [(0, 0), (0, 0)]) ** 2))(x)
+
+
+def ordered_by(x: Any) -> Any:
+    """Several operands, descending, every element kept with its partner; the fold from the other end."""
+    keys, places = gd.sort_together([gd.floor(x * 2.0), x], 0)
+    return keys, places, gd.flip(gd.cumsum(gd.flip(x, 1), 1), 1), gd.cumlogsumexp(x, 0)
+
+
 def random_numbers(key: Any, x: Any) -> Any:
     return gd.random.uniform(key, x.shape), gd.random.normal(key, x.shape), x
 
@@ -236,6 +246,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("top k", best, ROWS, (F32,)),
     Family("windows", windows, IMAGES, (F32, BF16)),
     Family("window gradient", window_gradient, IMAGES, (F32,)),
+    Family("overlapping windows' gradient", overlapping_gradient, IMAGES, (F32,)),
+    Family("ordered by", ordered_by, SORTS, (F32, F16)),
     Family("random", random_numbers, LINES, (F32,), random_inputs),
     Family("product", made.product, made.PRODUCTS, (F32, BF16, F16, F64, I32), made.product_inputs, tolerance=1e-4),
     Family("turned products", made.turned_products, made.PRODUCTS, (BF16, F16, F32), made.turned_inputs, tolerance=1e-4),

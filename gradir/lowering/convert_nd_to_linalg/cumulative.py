@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isqrt
 
 from xdsl.dialects.builtin import IntegerType, f64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.nd import cumulative as nd
+from gradir.dialects.target import CudaTargetAttr, target_of
 from gradir.dialects.types import element_of, is_unsigned, shape_of
 from gradir.dialects.upstream import arith, math
 from gradir.lowering.convert_nd_to_linalg.elements import greatest, least
@@ -15,6 +17,7 @@ from gradir.lowering.convert_nd_to_linalg.function import Lowering
 from gradir.lowering.convert_nd_to_linalg.reduction import accumulator_type
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Body, Scalars, float_op, integer_op
+from gradir.lowering.convert_nd_to_linalg.spreading import parallel_loops
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
 from gradir.lowering.convert_nd_to_linalg.views import View
 
@@ -54,6 +57,8 @@ def lower_cumulative(lowering: Lowering, op: nd.Cumulative) -> View:
         return _scan(loops, arguments, op, unsigned)
 
     key = (op.number("dim"), op.is_reverse, op.is_exclusive, unsigned)
+    if isinstance(target_of(op), CudaTargetAttr) and isinstance(shape_of(op.operand)[op.number("dim")], int):
+        return lowering.whole(lowering.nests.cast(_in_chunks(lowering, op, operand, destination, key), into, element), element)
     result = lowering.templates.call(lowering.builder, op.name.removeprefix("nd."), key, (operand,), destination, body)
     return lowering.whole(lowering.nests.cast(result, into, element), element)
 
@@ -82,3 +87,69 @@ def _scan(loops: LoopBuilder, arguments: Sequence[SSAValue], op: nd.Cumulative, 
         return [line.loops([count], [carried[0], start], one)[0]]
 
     return loops.loops(sizes, [destination], one_line)[0]
+
+
+LEAST_CHUNK = 16
+"""Elements that one thread folds, at least."""
+
+
+def _in_chunks(lowering: Lowering, op: nd.Cumulative, operand: SSAValue, destination: SSAValue, key: tuple[object, ...]) -> SSAValue:
+    """For a GPU: lines in chunks; each is folded, the chunks of a line are scanned, each is scanned from where its line has come."""
+    axis, shape, element = op.number("dim"), shape_of(operand), element_of(operand)
+    n = shape[axis]
+    assert isinstance(n, int)
+    size = max(LEAST_CHUNK, isqrt(max(0, n - 1)) + 1)
+    chunks = -(-n // size)
+    floats, integers, identity = JOINS[type(op)]
+    is_integer = isinstance(element, IntegerType)
+    join, wide = (integers, element) if is_integer else (floats, f64)
+    unsigned = is_unsigned(element_of(op.operand))
+    folds = lowering.nests.empty(wide, (*shape[:axis], chunks, *shape[axis + 1 :]))
+
+    def chunk(loops: LoopBuilder, source: SSAValue, at: list[SSAValue], state: list[SSAValue], *, store: bool) -> list[SSAValue]:
+        """Go through the chunk at `at` with the fold in `state[-1]`, writing it into `state[0]` where there is a destination."""
+        s = Scalars(loops.builder, unsigned)
+        low = s.i(arith.MuliOp, at[axis], loops.index(size))
+        count = s.i(arith.MinUIOp, loops.index(size), s.i(arith.SubiOp, loops.index(n), low))
+
+        def one(inner: LoopBuilder, index: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+            t = Scalars(inner.builder, unsigned)
+            i = t.i(arith.AddiOp, low, index[0])
+            there = t.i(arith.SubiOp, inner.index(n - 1), i) if op.is_reverse else i
+            place = [*at[:axis], there, *at[axis + 1 :]]
+            total = carried[-1]
+            following = join(t, total, t.to(arith.ExtFOp, inner.load(source, place), wide))
+            value = total if op.is_exclusive else following
+            stored = [inner.store(t.to(arith.TruncFOp, value, element), carried[0], place)] if store else []
+            return [*stored, following]
+
+        return loops.loops([count], state, one)
+
+    def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        source, into, folded = arguments
+        lines = loops.sizes(folded)
+        around = [*lines[:axis], *lines[axis + 1 :]]
+
+        def start(inner: LoopBuilder) -> SSAValue:
+            return Scalars(inner.builder).constant(identity(element, unsigned), wide)
+
+        def fold(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+            return [inner.store(chunk(inner, source, at, [start(inner)], store=False)[-1], carried[0], at)]
+
+        def scan(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+            def one(deeper: LoopBuilder, index: list[SSAValue], state: list[SSAValue]) -> list[SSAValue]:
+                place = [*at[:axis], *index, *at[axis:]]
+                held = deeper.load(state[0], place)
+                return [deeper.store(state[1], state[0], place), join(Scalars(deeper.builder, unsigned), state[1], held)]
+
+            return [inner.loops([inner.index(chunks)], [carried[0], start(inner)], one)[0]]
+
+        def spread(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+            return [chunk(inner, source, at, [carried[0], inner.load(folded, at)], store=True)[0]]
+
+        (folded,) = parallel_loops(loops, lines, [folded], fold)
+        (folded,) = parallel_loops(loops, around, [folded], scan)
+        return [*parallel_loops(loops, lines, [into], spread), folded]
+
+    name = op.name.removeprefix("nd.")
+    return lowering.templates.call_all(lowering.builder, name, (*key, "chunks"), (operand,), (destination, folds), body)[0]

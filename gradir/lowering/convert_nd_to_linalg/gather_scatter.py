@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.nd.gather_scatter import GatherGeneralOp, Numbers, ScatterGeneralOp
+from gradir.dialects.target import CudaTargetAttr, target_of
 from gradir.dialects.types import element_of, is_unsigned, shape_of
 from gradir.dialects.upstream import arith, tensor as tensors
 from gradir.lowering.convert_nd_to_linalg.conversions import widen
@@ -19,6 +20,7 @@ from gradir.lowering.convert_nd_to_linalg.reduction import MAX, MIN, PRODUCT, SU
 from gradir.lowering.convert_nd_to_linalg.regions import code_of, scalar_code
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, to_index
+from gradir.lowering.convert_nd_to_linalg.spreading import owner_count, parallel_loops
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
 from gradir.lowering.convert_nd_to_linalg.views import View, constant, dim
 
@@ -93,14 +95,19 @@ def _scatter(loops: LoopBuilder, arguments: Sequence[SSAValue], op: ScatterGener
     count, n = len(wide), op.dimensions
     indices, updates, started = arguments[0], arguments[1 : count + 1], arguments[count + 1 :]
     sizes = loops.sizes(started[0])
+    owners = _owners(op, started[0], updates[0]) if isinstance(target_of(op), CudaTargetAttr) else 0
 
-    def one(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+    def one(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue], owner: SSAValue | None = None) -> list[SSAValue]:
         s = Scalars(inner.builder)
         place = _place(inner, n, indices, at, is_unsigned(element_of(op.indices)))
         inside: SSAValue | None = None
         for p, size in zip(place, sizes):
             fits = s.cmpi("ult", p, size)  # unsigned: a negative index is beyond any size
             inside = fits if inside is None else s.i(arith.AndIOp, inside, fits)
+
+        if owner is not None:
+            mine = s.cmpi("eq", s.i(arith.AndIOp, place[n.map[0]], inner.index(owners - 1)), owner)
+            inside = mine if inside is None else s.i(arith.AndIOp, inside, mine)
 
         def join(joining: LoopBuilder) -> list[SSAValue]:
             olds = [joining.load(x, place) for x in carried]
@@ -109,7 +116,34 @@ def _scatter(loops: LoopBuilder, arguments: Sequence[SSAValue], op: ScatterGener
 
         return join(inner) if inside is None else inner.when_all(inside, join, carried)
 
-    return loops.loops(loops.sizes(updates[0]), started, one)
+    if not owners:
+        return loops.loops(loops.sizes(updates[0]), started, one)
+    apart, extents = free_dims(n), loops.sizes(updates[0])
+    ordered = [d for d in range(len(extents)) if d not in apart]
+
+    def of_owner(outer: LoopBuilder, fixed: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+        own = dict(zip(apart, fixed[1:]))
+
+        def update(inner: LoopBuilder, rest: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
+            at = own | dict(zip(ordered, rest))
+            return one(inner, [at[d] for d in range(len(extents))], values, fixed[0] if owners > 1 else None)
+
+        return outer.loops([extents[d] for d in ordered], carried, update)
+
+    return parallel_loops(loops, [loops.index(owners), *(extents[d] for d in apart)], started, of_owner)
+
+
+def free_dims(n: Numbers) -> list[int]:
+    """Dimensions of the updates that are dimensions of the operand too: updates that differ there never meet."""
+    batch = {n.batch_of(k) for k in range(len(n.operand_batch))}
+    return sorted(batch | {place for d, place in zip(n.walked, n.window) if d not in n.map})
+
+
+def _owners(op: ScatterGeneralOp, operand: SSAValue, updates: SSAValue) -> int:
+    """Parts of the operand's first indexed dimension."""
+    n = op.dimensions
+    rows = shape_of(operand)[n.map[0]] if n.map else 1
+    return owner_count(rows, [shape_of(updates)[d] for d in free_dims(n)])
 
 
 def _place(loops: LoopBuilder, n: Numbers, indices: SSAValue, at: Sequence[SSAValue], unsigned: bool) -> list[SSAValue]:

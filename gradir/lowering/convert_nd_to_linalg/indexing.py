@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerType, i64
 from xdsl.ir import SSAValue
 
 from gradir.dialects import nd
+from gradir.dialects.target import CudaTargetAttr, target_of
 from gradir.dialects.types import Shape, element_of, is_unsigned, rank_of, shape_of
 from gradir.dialects.upstream import arith, tensor as tensors
 from gradir.lowering.convert_nd_to_linalg.elements import lowered
@@ -18,6 +19,7 @@ from gradir.lowering.convert_nd_to_linalg.reduction import accumulator_type
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, to_index
 from gradir.lowering.convert_nd_to_linalg.slices import slice_view
+from gradir.lowering.convert_nd_to_linalg.spreading import owner_count, parallel_loops
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
 from gradir.lowering.convert_nd_to_linalg.views import View, dim, dims
 
@@ -59,8 +61,10 @@ def lower_scatter_add(lowering: Lowering, op: nd.ScatterAddOp) -> View:
     unsigned = is_unsigned(element_of(op.indices))
     middle = rank_of(op.indices)
 
+    on_gpu = isinstance(target_of(op), CudaTargetAttr)
+
     def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> SSAValue:
-        return _scatter_add(loops, arguments, axis, middle, unsigned)
+        return (_scatter_add_by_owners if on_gpu else _scatter_add)(loops, arguments, axis, middle, unsigned)
 
     operands = (lowering.tensor(op.indices), updates)
     result = lowering.templates.call(lowering.builder, "scatter_add", (axis, unsigned), operands, operand, body)
@@ -82,6 +86,37 @@ def _scatter_add(loops: LoopBuilder, arguments: Sequence[SSAValue], axis: int, m
 
     (result,) = loops.loops(loops.sizes(indices), [destination], one_row)
     return result
+
+
+def _scatter_add_by_owners(loops: LoopBuilder, arguments: Sequence[SSAValue], axis: int, middle: int, unsigned: bool) -> SSAValue:
+    """For a GPU: a thread owns the rows that are equal to its number modulo the owners, at one place within them, and adds in order."""
+    indices, updates, destination = arguments
+    size = loops.size(destination, axis)
+    around = [d for d in range(rank_of(updates)) if not axis <= d < axis + middle]
+    shape = shape_of(updates)
+    owners = owner_count(shape_of(destination)[axis], [shape[d] for d in around])
+
+    def own(outer: LoopBuilder, fixed: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+        owner, *rest = fixed
+
+        def update(inner: LoopBuilder, at: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
+            s = Scalars(inner.builder, unsigned)
+            row = as_index(s, inner.load(indices, at))
+            inside = s.cmpi("ult", row, size)
+            if owners > 1:
+                inside = s.i(arith.AndIOp, inside, s.cmpi("eq", s.i(arith.AndIOp, row, inner.index(owners - 1)), owner))
+
+            def add(adding: LoopBuilder) -> SSAValue:
+                t, place = Scalars(adding.builder), [*rest[:axis], row, *rest[axis:]]
+                old, new = adding.load(values[0], place), adding.load(updates, [*rest[:axis], *at, *rest[axis:]])
+                total = t.i(arith.AddiOp, old, new) if isinstance(old.type, IntegerType) else t.f(arith.AddfOp, old, new)
+                return adding.store(total, values[0], place)
+
+            return [inner.when(inside, add, values[0])]
+
+        return outer.loops(outer.sizes(indices), carried, update)
+
+    return parallel_loops(loops, [loops.index(owners), *(loops.size(updates, d) for d in around)], [destination], own)[0]
 
 
 def _add_row(

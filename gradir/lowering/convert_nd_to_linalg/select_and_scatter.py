@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerType, i1, i32
 from xdsl.ir import SSAValue
 
 from gradir.dialects import nd
+from gradir.dialects.target import CudaTargetAttr, target_of
 from gradir.dialects.types import element_of, is_unsigned, shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.convolution import split_windows
@@ -22,6 +23,7 @@ from gradir.lowering.convert_nd_to_linalg.reshape import reshape_view
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
 from gradir.lowering.convert_nd_to_linalg.scalars import Scalars, compare
 from gradir.lowering.convert_nd_to_linalg.shape import pad_view
+from gradir.lowering.convert_nd_to_linalg.spreading import parallel_loops
 from gradir.lowering.convert_nd_to_linalg.templates import LoopBuilder
 from gradir.lowering.convert_nd_to_linalg.views import IOTA, Linear, View, dims
 
@@ -92,7 +94,7 @@ def _scatter(lowering: Lowering, op: nd.SelectAndScatterOp) -> View:
     destination = lowering.nests.empty(into, shape_of(op.operand))
 
     def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> SSAValue:
-        return _scatter_body(loops, arguments, numbers, is_unsigned(element))
+        return _scatter_body(loops, arguments, numbers, is_unsigned(element), parallel=isinstance(target_of(op), CudaTargetAttr))
 
     key = (*numbers, is_unsigned(element))
     result = lowering.templates.call(lowering.builder, "select_and_scatter", key, (operand, source), destination, body)
@@ -100,12 +102,19 @@ def _scatter(lowering: Lowering, op: nd.SelectAndScatterOp) -> View:
 
 
 def _scatter_body(
-    loops: LoopBuilder, arguments: Sequence[SSAValue], numbers: tuple[Sequence[int], Sequence[int], Sequence[int]], unsigned: bool
+    loops: LoopBuilder,
+    arguments: Sequence[SSAValue],
+    numbers: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    unsigned: bool,
+    *,
+    parallel: bool,
 ) -> SSAValue:
+    """`parallel`: dimensions along which windows never meet (batches, channels) are loops of their own, whose trips write apart."""
     operand, source, destination = arguments
     window, strides, low = numbers
     zero = loops.builder(arith.ConstantOp, (), (element_of(source),), {"value": number(0, element_of(source))})
-    (destination,) = loops.loops(loops.sizes(destination), [destination], lambda inner, at, carried: [inner.store(zero, carried[0], at)])
+    clear = parallel_loops if parallel else LoopBuilder.loops
+    (destination,) = clear(loops, loops.sizes(destination), [destination], lambda inner, at, carried: [inner.store(zero, carried[0], at)])
 
     def one_window(inner: LoopBuilder, at: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
         found, _, place = _first_maximum(inner, operand, at, window, strides, low, unsigned)
@@ -118,8 +127,20 @@ def _scatter_body(
 
         return [inner.when(found, add, carried[0])]
 
-    (result,) = loops.loops(loops.sizes(source), [destination], one_window)
-    return result
+    counts = loops.sizes(source)
+    if not parallel:
+        return loops.loops(counts, [destination], one_window)[0]
+    apart = [d for d, (size, step, before) in enumerate(zip(window, strides, low)) if (size, step, before) == (1, 1, 0)]
+    rest = [d for d in range(len(counts)) if d not in apart]
+
+    def of_plane(outer: LoopBuilder, fixed: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
+        def window_at(inner: LoopBuilder, at: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
+            everywhere = dict(zip(apart, fixed)) | dict(zip(rest, at))
+            return one_window(inner, [everywhere[d] for d in range(len(counts))], values)
+
+        return outer.loops([counts[d] for d in rest], carried, window_at)
+
+    return parallel_loops(loops, [counts[d] for d in apart], [destination], of_plane)[0]
 
 
 def _first_maximum(

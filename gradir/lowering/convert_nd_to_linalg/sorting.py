@@ -15,11 +15,13 @@ from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.nd.shape import SliceOp
 from gradir.dialects.nd.sorting import SortOp
+from gradir.dialects.target import CudaTargetAttr, target_of
 from gradir.dialects.types import Dim, element_of, is_unsigned, rank_of, shape_of
 from gradir.dialects.upstream import arith
 from gradir.lowering.convert_nd_to_linalg.conversions import widen
 from gradir.lowering.convert_nd_to_linalg.elements import lowered, width
 from gradir.lowering.convert_nd_to_linalg.function import Lowering
+from gradir.lowering.convert_nd_to_linalg.parallel_sorting import merge_by_ranks
 from gradir.lowering.convert_nd_to_linalg.radix import PILES, deal_rows, digits_of, is_dealt, key_of
 from gradir.lowering.convert_nd_to_linalg.regions import code_of, scalar_code
 from gradir.lowering.convert_nd_to_linalg.rules import lowers
@@ -49,6 +51,8 @@ def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
     elements = [element_of(value) for value in op.inputs]
     count = len(operands)
     before = _comparator(op) if op.comparator is not None else _order(op, elements[: op.number("keys")])
+    if isinstance(target_of(op), CudaTargetAttr) and isinstance(shape[dim], int):
+        return _merged_by_ranks(lowering, op, operands, moved, dims(*order), before)
     first = first_wanted(op)
     if first is not None:
         kept = [lowering.nests.empty(element, (*moved[:-1], first)) for element in elements]
@@ -67,6 +71,21 @@ def _sorted(lowering: Lowering, op: SortOp) -> list[View]:
 
     results = lowering.templates.call_all(lowering.builder, "sort", _key(op, elements), operands, buffers, body)
     forth = dims(*order)
+    return [View(value, forth, element) for value, element in zip(results[:count], elements)]
+
+
+def _merged_by_ranks(
+    lowering: Lowering, op: SortOp, operands: Sequence[SSAValue], moved: tuple[Dim, ...], forth: tuple[Linear, ...], before: Before
+) -> list[View]:
+    """For a GPU: all elements of a pass at once."""
+    elements, count = [element_of(value) for value in op.inputs], len(operands)
+    compared = count if op.comparator is not None else op.number("keys")
+    buffers = [lowering.nests.empty(element, moved) for element in (*elements, *elements)]
+
+    def body(loops: LoopBuilder, arguments: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return merge_by_ranks(loops, arguments[:count], arguments[count:], before, compared)
+
+    results = lowering.templates.call_all(lowering.builder, "merge", _key(op, elements), operands, buffers, body)
     return [View(value, forth, element) for value, element in zip(results[:count], elements)]
 
 

@@ -144,15 +144,16 @@ class LoopBuilder:
         body: Callable[[LoopBuilder, list[SSAValue], list[SSAValue]], Sequence[SSAValue]],
         *,
         work: int = 0,
+        alone: bool = False,
     ) -> list[SSAValue]:
         """A nest of `scf.for` from 0 to each count; `body(loops, indices, carried)` gives the next carried values.
 
         `work` says that the trips write apart from each other, and about how many elements each visits: the outermost loop of more than one
-        trip may then be spread over threads.
+        trip may then be spread over threads. `alone`: the outermost loop whatever its trips.
         """
         if not counts:
             return list(body(self, [], list(carried)))
-        spread = work if work and not _is_one(counts[0]) else 0
+        spread = work if work and (alone or not _is_one(counts[0])) else 0
         zero, one = self.index(0), self.index(1)
         block = Block(arg_types=[INDEX, *(v.type for v in carried)])
         inner = LoopBuilder(self.builder.nested(block))

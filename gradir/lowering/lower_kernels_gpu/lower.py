@@ -186,9 +186,9 @@ def _op_by_op(source: func.FuncOp) -> _Plan:
 
 
 def _template(source: func.FuncOp) -> _Plan:
-    """A kernel that is loops already runs on one thread."""
-    launch = Sequential.of(source)
-    return _Plan(source, launch.kept, [launch])
+    """A kernel that is loops already: a launch for each loop whose trips write apart."""
+    kept, launches = Sequential.launches_of(source)
+    return _Plan(source, kept, [*launches])
 
 
 def _host(plan: _Plan, names: Sequence[str]) -> func.FuncOp:
