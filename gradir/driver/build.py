@@ -17,7 +17,7 @@ from gradir.dialects.target import TARGET_ATTRIBUTE, CpuTargetAttr, CudaTargetAt
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.brief import is_brief
 from gradir.driver.cache import Cache
-from gradir.driver.kernels import kernel_functions, name_by_structure, split_kernels
+from gradir.driver.kernels import code_weight, kernel_functions, name_by_structure, split_kernels
 from gradir.driver.lower import run_passes
 from gradir.driver.notes import kernel_notes
 from gradir.driver.objects import WORTH_A_WORKER, Objects, compiling_objects
@@ -59,17 +59,18 @@ def build(
     if report.keep_ir:
         report.ir[LEVELS[0]] = print_module(module)
     road(module, options, report, stages=("tensor", "structured"))
-    report.kernels = len(kernel_functions(module))
+    outlined = kernel_functions(module)
+    report.kernels, large = len(outlined), code_weight(outlined) >= WORTH_A_WORKER
     machine = target_of(module)
     if isinstance(machine, CudaTargetAttr):
         return _build_cuda(module, machine, options, specs, trees, report)
-    with compiling_objects(machine, helped=report.kernels >= WORTH_A_WORKER and not report.keep_ir) as compiling:
+    with compiling_objects(machine, helped=large and not report.keep_ir) as compiling:
         road(module, options, report, stages=("buffers",))
         brief = _brief(module)
         notes = kernel_notes(module)
         if options.hooks.planned is not None:
             options.hooks.planned(module)
-        alone = store is None and (report.kernels < WORTH_A_WORKER or not worker_limit())
+        alone = store is None and not (large and worker_limit())
         if report.keep_ir or alone:
             objects, kernels, host = _one_object(module, machine, report)
         else:

@@ -6,19 +6,21 @@ are not cached. Kernels that need the program around them (constants, calls, ass
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE, ContractionAttr
+from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE, ChainAttr, ContractionAttr, RowsAttr
 from gradir.dialects.upstream.func import CallOp, FuncOp
 from gradir.driver.cache import digest
 
 CHUNK = 4
 """Kernels that are compiled together: few, so that every processor has work soon; not one by one, which costs loading time."""
+
+_WEIGHTS: dict[type[Attribute], int] = {ChainAttr: 8, ContractionAttr: 4, RowsAttr: 2}
 
 _NO_STRUCTURE = frozenset({"sym_name", REASON_ATTRIBUTE})
 
@@ -83,6 +85,11 @@ class Structure:
 def kernel_functions(module: ModuleOp) -> list[FuncOp]:
     """The outlined kernels that have a body here."""
     return [op for op in module.body.block.ops if isinstance(op, FuncOp) and KERNEL_ATTRIBUTE in op.attributes and op.body.blocks]
+
+
+def code_weight(kernels: Iterable[FuncOp]) -> int:
+    """How long a code generator takes for `kernels`, in elementwise ones (about 2 ms each)."""
+    return sum(_WEIGHTS.get(type(kernel.attributes[KERNEL_ATTRIBUTE]), 1) for kernel in kernels)
 
 
 def kernel_symbol(key: str) -> str:

@@ -13,8 +13,8 @@ from gradir.dialects.target import CpuTargetAttr
 from gradir.targets.cpu import compile_object
 from gradir.targets.workers import Worker, return_workers, take_workers
 
-WORTH_A_WORKER = 12
-"""Kernels from which on LLVM takes longer than a Python process takes to start."""
+WORTH_A_WORKER = 24
+"""`code_weight` from which on LLVM takes longer than a Python process takes to start."""
 
 
 @contextmanager

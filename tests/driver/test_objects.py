@@ -19,6 +19,9 @@ from gradir.errors import GradirError
 from gradir.targets import object_worker, workers
 from gradir.targets.cpu import compile_object
 
+LARGE = WORTH_A_WORKER // 2
+"""Kernels of a program that is worth a worker: sums of rows count twice."""
+
 HOST = host_target()
 TEXTS = [f"define i64 @f{n}(i64 %x) {{ %y = mul i64 %x, {n}\nret i64 %y }}" for n in range(9)]
 
@@ -109,8 +112,8 @@ def test_no_process_can_be_started(monkeypatch):
 
 
 def test_a_large_program_is_the_same_with_and_without_workers(one_worker, monkeypatch, tmp_path):
-    text = many_kernels(WORTH_A_WORKER + 3)
-    inputs = [np.arange(3 * n, dtype=np.float32).reshape(3, n) for n in range(2, WORTH_A_WORKER + 5)]
+    text = many_kernels(LARGE + 3)
+    inputs = [np.arange(3 * n, dtype=np.float32).reshape(3, n) for n in range(2, LARGE + 5)]
     helped = compile_module(text, cache=tmp_path / "helped")
     monkeypatch.setattr(workers, "worker_limit", lambda: 0)
     alone = compile_module(text, cache=tmp_path / "alone")
@@ -123,10 +126,10 @@ def test_a_large_program_is_the_same_with_and_without_workers(one_worker, monkey
 
 
 def test_kernels_of_several_objects_are_found_again(one_worker, tmp_path):
-    compile_module(many_kernels(WORTH_A_WORKER), cache=tmp_path)
+    compile_module(many_kernels(LARGE), cache=tmp_path)
     report = CompileReport()
-    compile_module(many_kernels(WORTH_A_WORKER + 1), cache=tmp_path, report=report)
-    assert (report.kernels_cached, report.kernels_compiled) == (WORTH_A_WORKER, 1)
+    compile_module(many_kernels(LARGE + 1), cache=tmp_path, report=report)
+    assert (report.kernels_cached, report.kernels_compiled) == (LARGE, 1)
 
 
 def test_two_threads_compile_at_once(one_worker):
@@ -181,5 +184,5 @@ def test_the_compiler_hires_for_large_programs_only(monkeypatch):
     monkeypatch.setattr(driver_objects.Objects, "hire", lambda self: (hired.append(True), original(self)))
     compile_module(many_kernels(2), cache=False)
     assert not hired
-    compile_module(many_kernels(WORTH_A_WORKER), cache=False)
+    compile_module(many_kernels(LARGE), cache=False)
     assert hired
