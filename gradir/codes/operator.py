@@ -94,7 +94,7 @@ OPERATOR: dict[str, Code] = {
     "OP061": operator(
         "an instruction that the emulator does not know",
         meaning="The text is PTX, but one of its instructions, or this form of it, is outside of the subset in docs/ptx.md.",
-        cause="textures, surfaces, clusters, or an instruction newer than the emulator.",
+        cause="textures, surfaces, or an instruction newer than the emulator.",
         next_step="leave the instruction out of what is to be emulated, or add its meaning in gradir/ptx/instructions.",
     ),
     "OP062": operator(

@@ -205,9 +205,11 @@ def _bytes_of(function: Function, parameter: Variable, position: int, value: Any
 def _encoded(function: Function, parameter: Variable, value: TensorMap, memory: GlobalMemory) -> bytes:
     """The bytes of a tensor map, whose array is an allocation of its own."""
     data, written = (value.base.data, value.base.written) if isinstance(value.base, DeviceBuffer) else (value.base, None)
-    flat: Array = np.lib.stride_tricks.as_strided(data.view(np.uint8), (value.extent,), (1,)) if data.ndim > 1 else data.view(np.uint8)
-    if flat.size < value.extent:
-        raise _bad_launch(function, f"an array of {value.extent} bytes for {parameter.name}", f"{flat.size} bytes")
+    span = sum((n - 1) * s for n, s in zip(data.shape, data.strides)) + data.itemsize if data.size else 0
+    if span < value.extent or any(s < 0 for s in data.strides):
+        raise _bad_launch(function, f"an array of {value.extent} bytes for {parameter.name}", f"{span} bytes")
+    first: Array = data[(slice(0, 1),) * data.ndim].reshape(-1).view(np.uint8)
+    flat: Array = np.lib.stride_tricks.as_strided(first, (value.extent,), (1,), writeable=data.flags.writeable)
     number = memory.add(parameter.name, flat, written=written, readonly=not flat.flags.writeable).number
     memory.maps[number] = value
     return encoded(number)

@@ -96,7 +96,14 @@ def to_shared(issuer: Issuer, block: int, offsets: Array, data: Array, mbarrier:
 def _visible(issuer: Issuer, slot: int, block: int) -> None:
     """Copies have to see the initialisation of the mbarrier: a fence has to be between."""
     objects, history = issuer.machine.mbarriers, issuer.machine.history
-    counted = history.clocks[issuer.warp, history.columns + objects.made_by[slot, block]]
+    maker = objects.made_by[slot, block]
+    if not objects.live[slot, block]:
+        issuer.report("bad mbarrier", "there is no mbarrier in the block that the copy goes to")
+    elif history.clocks[issuer.warp, maker] < objects.made_at[slot, block] and maker != issuer.warp % history.peers:
+        what = "a copy counts at an mbarrier that another block may not have initialised yet"
+        issuer.report("race", what, int(objects.made_place[slot, block]))
+        return
+    counted = history.clocks[issuer.warp, history.columns + maker]
     if not objects.fenced[slot, block] and counted < objects.made_at[slot, block]:
         what = "no fence.mbarrier_init or fence.proxy.async makes the initialisation of the mbarrier visible to copies"
         issuer.report("missing fence", what, int(objects.made_place[slot, block]))
