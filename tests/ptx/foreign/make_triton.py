@@ -1,5 +1,6 @@
 """PTX that Triton makes without a GPU: `python make_triton.py FOLDER` with Triton installed."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -66,4 +67,5 @@ if __name__ == "__main__":
         built = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 4, "num_stages": 3})
         print(name, built.metadata.shared, built.metadata.num_warps, built.metadata.global_scratch_size)
         text = built.asm["ptx"].partition("\t.section\t.debug_abbrev")[0]
+        text = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", text)  # names of files without their folders
         (Path(sys.argv[1]) / f"{name}.ptx").write_text(text)
