@@ -81,6 +81,38 @@ def test_copies_of_parts() -> None:
         np.testing.assert_array_equal(np.asarray(found), wanted)
 
 
+def test_copies_with_gaps_are_kernels_that_equal_ones_share() -> None:
+    def framed(x: Any) -> Any:
+        return gd.conv(gd.conv(x, gd.asarray(KERNEL), padding="SAME"), gd.asarray(KERNEL), padding="SAME")
+
+    x = np.random.default_rng(1).standard_normal((2, 6, 6, 3)).astype(np.float32)
+    compiled = gd.compile(framed, x, target=DEVICE)
+    np.testing.assert_allclose(np.asarray(compiled(x)), gd.jit(framed)(x), rtol=1e-4, atol=1e-5)
+
+
+KERNEL = np.random.default_rng(2).standard_normal((3, 3, 3, 3)).astype(np.float32) * 0.2
+
+LEVEL_3 = """
+func.func @f(%x: memref<3x4xf32>, %y: memref<3x8xf32>) attributes {gradir.inputs = 1 : i64, gradir.results = 1 : i64} {
+  %c = arith.constant 7.0 : f32
+  linalg.fill ins(%c : f32) outs(%y : memref<3x8xf32>)
+  %left = memref.subview %y[0, 0] [3, 4] [1, 1] : memref<3x8xf32> to memref<3x4xf32, strided<[8, 1]>>
+  memref.copy %x, %left : memref<3x4xf32> to memref<3x4xf32, strided<[8, 1]>>
+  memref.copy %x, %left : memref<3x4xf32> to memref<3x4xf32, strided<[8, 1]>>
+  return
+}
+"""
+
+
+def test_entries_written_by_hand() -> None:
+    compiled = gd.compile(gd.parse(LEVEL_3), target=DEVICE)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(np.asarray(compiled["f"](x)), np.concatenate([x, np.full((3, 4), 7, np.float32)], 1))
+    device = compiled.manifest.device
+    assert [kernel.name for kernel in device.kernels] == ["nest_0", "copy_0"]
+    assert [launch.kernel for launch in device.launches] == ["nest_0", "copy_0"]  # a kernel's host function is called twice
+
+
 def test_donated_arguments_are_the_result() -> None:
     step = gd.jit(lambda w, g: w - 0.5 * g, target=DEVICE, donate=(0,))
     w, g = gd.device_put([X, X * 2], DEVICE)

@@ -20,6 +20,7 @@ from gradir.lowering.lower_kernels.tiles import NotCovered
 from gradir.lowering.lower_kernels_gpu.attention import lower_attention
 from gradir.lowering.lower_kernels_gpu.columns import plan_reduction, reduce_in_launches
 from gradir.lowering.lower_kernels_gpu.contraction import Tiles, gpu_schedule, lower_product, workspace_type
+from gradir.lowering.lower_kernels_gpu.copies import outline_copies
 from gradir.lowering.lower_kernels_gpu.epilogue import add_parts
 from gradir.lowering.lower_kernels_gpu.launch import Launch
 from gradir.lowering.lower_kernels_gpu.maps import THREADS, lower_elementwise, map_op, map_points
@@ -41,11 +42,12 @@ class _Plan:
 
 
 def lower_module(module: ModuleOp) -> None:
-    """Kernels become host functions that launch functions of `gpu.module @kernels`; entries stay as they are."""
+    """Kernels become host functions that launch functions of `gpu.module @kernels`; of entries, copies with gaps become kernels too."""
     block = module.body.block
     target = module.attributes.get(TARGET_ATTRIBUTE)
     assert isinstance(target, CudaTargetAttr)
     device = Block()
+    outline_copies(module)
     for function in list(block.ops):
         if not isinstance(function, func.FuncOp) or function.is_declaration or KERNEL_ATTRIBUTE not in function.attributes:
             continue
