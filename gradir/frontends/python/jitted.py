@@ -17,6 +17,7 @@ from gradir.dialects.types import element_type, tensor
 from gradir.driver.check_nan import compile_checked
 from gradir.driver.compile import compile_module
 from gradir.driver.frozen import split_frozen
+from gradir.driver.lower import collector_paused
 from gradir.driver.report import CompileReport
 from gradir.errors import GradirError
 from gradir.frontends.python import promotion
@@ -191,6 +192,7 @@ class Jitted(DirectCall):
             at += child.leaves
         return found
 
+    @collector_paused()
     def _compile(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], *, keep_ir: bool = False) -> Compiled:
         module, name, inputs, outputs = self._trace(dynamic, fixed, args)
         options = self.options
