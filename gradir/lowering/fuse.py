@@ -27,6 +27,7 @@ from gradir.lowering.dependences import Dependences, dependences
 from gradir.lowering.fold_widenings import fold_widenings
 from gradir.lowering.groups import Group, is_generic, merge, single
 from gradir.lowering.inline_predicates import inline_predicates
+from gradir.lowering.schedules.gpu_rows import fits_a_launch
 from gradir.lowering.schedules.machine import machine_of
 
 GROUP_ATTRIBUTE = "gradir.group"
@@ -59,7 +60,7 @@ class Fuse(Pass):
                     on_gpu = target if self.join and isinstance(target, CudaTargetAttr) else None
                     if on_gpu is not None:
                         fold_widenings(block, on_gpu)
-                    groups = fuse_block(block) if self.join else unfused(block)
+                    groups = fuse_block(block, on_gpu) if self.join else unfused(block)
                     if machine is not None:
                         groups = find_chains(block, groups, machine)
                     elif on_gpu is not None:
@@ -90,11 +91,11 @@ def unfused(block: Block) -> list[Group]:
     return [single(op) for op in block.ops if is_generic(op)]
 
 
-def fuse_block(block: Block) -> list[Group]:
+def fuse_block(block: Block, on_gpu: CudaTargetAttr | None = None) -> list[Group]:
     """The groups of one block, by the place of their first op. Predicates with several consumers are copied."""
     inline_predicates(block)
     copies = _copy_predicates(block)
-    fusion = _Fusion(dependences(block))
+    fusion = _Fusion(dependences(block), on_gpu)
     nests = [op for op in fusion.graph.ops if is_generic(op)]
     for op in nests:
         fusion.add(op)
@@ -112,6 +113,7 @@ _Node: TypeAlias = "Group | Operation"
 @dataclass
 class _Fusion:
     graph: Dependences
+    on_gpu: CudaTargetAttr | None = None
     owner: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
     _later: dict[_Node, list[Operation]] = field(default_factory=dict["_Node", "list[Operation]"])
 
@@ -159,7 +161,7 @@ class _Fusion:
         if self._has_path(a, b) or self._has_path(b, a):
             return False
         joined = merge(a, b, self.graph.place)
-        if joined is None:
+        if joined is None or (self.on_gpu is not None and not fits_a_launch(joined)):
             return False
         for member in joined.ops:
             self.owner[member.op] = joined

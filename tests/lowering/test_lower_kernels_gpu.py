@@ -85,6 +85,13 @@ def test_long_sums_of_a_lane_add_in_f64() -> None:
     assert any(op.name == "arith.extf" for op in module.walk())
 
 
+@pytest.mark.parametrize(("size", "alone"), [(4096, True), (60000, False)])
+def test_one_row_is_one_kernel_while_a_block_holds_it(size: int, alone: bool) -> None:
+    t = f"tensor<{size}xf32>"
+    module = lowered(function(f"%x: {t}", t, f"%y = nd.softmax %x dim 0 : {t}\n return %y : {t}"))
+    assert (len(kernels(module)) == 1) == alone
+
+
 def test_columns_and_what_follows_them() -> None:
     text = function(
         "%x: tensor<37x40xf32>, %g: tensor<37x40xf32>",

@@ -83,6 +83,12 @@ def row_tile(group: Group) -> RowTile:
     return RowTile(width, lanes, -(-accesses // width), max(1, THREADS // width))
 
 
+def fits_a_launch(group: Group) -> bool:
+    """A single row that is swept more than once has to fit one block: a value that the whole grid joins ends a launch."""
+    roles = group.rows
+    return roles is None or bool(roles.outer) or roles.sweeps == 1 or row_tile(group).chunks > 0
+
+
 def values_held(group: Group) -> int:
     """Values of a position in a row that a later sweep reads again, at most: inputs and results of the group."""
     roles = group.rows

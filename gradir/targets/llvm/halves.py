@@ -1,6 +1,6 @@
 """f16 and bf16 bits to f32 and back, without library calls.
 
-bf16 is the upper half of an f32. f16 uses the instructions of F16C, or the integer code of F. Giesen's float->half notes
+bf16 is the upper half of an f32; GPUs round to it by an instruction. f16 uses those of F16C, or the integer code of F. Giesen's notes
 (https://gist.github.com/rygorous/2156668), extended to denormals, infinities and NaN. Rounding is to nearest even, once.
 """
 
@@ -36,6 +36,9 @@ def from_float(e: FunctionEmitter, value: str, f: ValueType, t: ValueType) -> st
         value, f = _round_to_odd(e, value, f), with_element(f)
     i = with_element(t, "i32")
     b1 = with_element(t, "i1").text
+    if t.half == "bfloat" and e.module.has_bf16:
+        h = t.text.replace("i16", "bfloat")
+        return e.pure(f"bitcast {h} {e.pure(f'fptrunc {f.text} {value} to {h}')} to {t.text}")
     if t.half == "bfloat":
         bits = _bitcast(e, value, f, i)
         odd = _mask(e, _shift(e, "lshr", bits, 16, i), 1, i)

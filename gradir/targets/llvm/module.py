@@ -13,7 +13,8 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, MemRefType, ModuleOp, i64
 from xdsl.ir import Attribute, Operation
 
-from gradir.dialects.target import CpuTargetAttr, TargetAttr, target_of
+from gradir.dialects.target import CpuTargetAttr, CudaTargetAttr, TargetAttr, target_of
+from gradir.dialects.target.cuda_facts import architecture
 from gradir.dialects.upstream.func import FuncOp
 from gradir.ir.checks import CHECK
 from gradir.ir.passes import error_at, location_text
@@ -69,6 +70,8 @@ class ModuleEmitter:
         cpu = isinstance(target, CpuTargetAttr)
         self.has_fma = not cpu or target.has("fma")
         self.has_f16c = not cpu or target.has("f16c")
+        self.has_bf16 = isinstance(target, CudaTargetAttr) and architecture(target.arch).asynchronous
+        """An instruction rounds f32 to bf16: from sm_80 on, like asynchronous copies."""
         self.sequential = not cpu or target.threads == 1
         self.is_x86 = isinstance(target, CpuTargetAttr) and (not target.triple or target.triple.startswith("x86_64"))
         self.external = {name: position for position, name in enumerate(external)}
