@@ -285,9 +285,9 @@ def _batches(function: Function, grid: tuple[int, int, int], block: tuple[int, i
     """The blocks of a grid in order, so many at a time as fit into `RESIDENT_BYTES`."""
     total = grid[0] * grid[1] * grid[2]
     warps = -(-block[0] * block[1] * block[2] // LANES)
-    cost = warps * LANES * 4 * max(1, len(function.registers)) + shared * (2 + 4 * (2 + warps))
     cluster = _cluster(function, grid)
     size = cluster[0] * cluster[1] * cluster[2]
+    cost = warps * LANES * 4 * max(1, len(function.registers)) + shared * (2 + 4 * (2 + warps * size + agents_of(function)))
     at_once = total if together else max(size, min(total, RESIDENT_BYTES // max(1, cost)) // size * size)
     numbers = np.arange(total)
     coordinates = np.stack([numbers % grid[0], numbers // grid[0] % grid[1], numbers // (grid[0] * grid[1])], 1)

@@ -1,33 +1,62 @@
-"""Arguments of a kernel on a command line: `f32[64,32]=random(0)`, `f32[1024]=@x.npy`, `u32=1000`, `bytes=00ff`. Types are those of PTX."""
+"""Arguments of a kernel on a command line: `f32[64,32]=random(0)`, `f32[1024]=@x.npy`, `u32=1000`, `bytes=00ff`.
+
+`f16[64,64]=iota;box=8,32;swizzle=64` is a tensor map. Types are those of PTX.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gradir.errors import GradirError
+from gradir.ptx.launch import DeviceBuffer
+from gradir.ptx.tensor_maps import row_major
 from gradir.ptx.types import DTYPES
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _SPEC = re.compile(r"(\w+)(?:\[([\d,x ]+)\])?=(.+)", re.DOTALL)
+_MAP = re.compile(r"(.+?);\s*box=(\d+(?:,\d+)*)(?:;\s*swizzle=(\d+))?(?:;\s*fill=(zero|nan))?", re.DOTALL)
 _TYPES = {name: dtype for name, dtype in DTYPES.items() if name not in ("pred", "tf32")}
 
 
 @dataclass(frozen=True)
 class KernelArgument:
-    """An array (global memory), a number or bytes; `undefined`: what is in the array does not count as written."""
+    """An array (global memory), a number or bytes; `undefined`: what is in the array does not count as written.
+
+    With `box` the kernel gets a tensor map of the array, of boxes of that size.
+    """
 
     value: Any
     undefined: bool = False
+    box: tuple[int, ...] = ()
+    swizzle: int = 0
+    fill: str = "zero"
+
+    def passed(self) -> Any:
+        """What `launch` takes for the argument."""
+        if not self.box:
+            return self.value
+        found = row_major(self.value, self.box, self.swizzle, self.fill)
+        if not self.undefined:
+            return found
+        flat = self.value.reshape(-1).view(np.uint8)
+        return replace(found, base=DeviceBuffer(flat, np.zeros(flat.size, np.bool_)))
 
 
 def read_argument(text: str) -> KernelArgument:
     """The argument that `text` spells; GradirError RT051 if it spells none."""
+    mapped = _MAP.fullmatch(text.strip())
+    if mapped is not None:
+        array = read_argument(mapped[1])
+        if not isinstance(array.value, np.ndarray):
+            raise _error(text, "an array before the box")
+        box = tuple(int(n) for n in mapped[2].split(","))
+        return replace(array, box=box, swizzle=int(mapped[3] or 0), fill=mapped[4] or "zero")
     match = _SPEC.fullmatch(text.strip())
     if match is not None and match[1] == "bytes" and match[2] is None:
         return KernelArgument(_bytes(text, match[3]))

@@ -73,7 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="ARG",
         help="one per parameter, in order: TYPE[SIZES]=VALUE for an array, with zeros, undefined, iota, random(SEED), a number, a list or "
-        "@FILE.npy; TYPE=NUMBER for a scalar; bytes=HEX or bytes=@FILE for a structure",
+        "@FILE.npy, and ;box=SIZES[;swizzle=BYTES][;fill=nan] behind it for a tensor map; TYPE=NUMBER for a scalar; bytes=HEX or "
+        "bytes=@FILE for a structure",
     )
     add("--out", action="append", type=_out, default=[], metavar="N=FILE.npy", help="write argument N (from 0) to a file; repeatable")
     add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block")
@@ -172,7 +173,7 @@ def _run(args: argparse.Namespace, text: str) -> int:
         args=_values(module_of(text), args.entry, given),
         shared=args.shared,
         seed=args.seed,
-        undefined=[k for k, argument in enumerate(given) if argument.undefined],
+        undefined=[k for k, argument in enumerate(given) if argument.undefined and not argument.box],
         check=False,
         together=args.together,
         advice=args.advice,
@@ -193,8 +194,8 @@ def _values(module: PtxModule, entry: str, given: Sequence[KernelArgument]) -> l
     parameters = module.functions[names[0]].parameters if names else ()
     return [
         argument.value.tobytes()
-        if isinstance(argument.value, np.ndarray) and k < len(parameters) and _is_structure(parameters[k])
-        else argument.value
+        if isinstance(argument.value, np.ndarray) and not argument.box and k < len(parameters) and _is_structure(parameters[k])
+        else argument.passed()
         for k, argument in enumerate(given)
     ]
 

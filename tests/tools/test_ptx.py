@@ -10,6 +10,7 @@ import pytest
 from gradir.errors import GradirError
 from gradir.tools.kernel_arguments import read_argument
 from gradir.tools.ptx import run
+from tests.ptx.hopper import COLUMNS, DEPTH, GEMM, ROWS, SHARED
 from tests.ptx.kernels import SAXPY
 
 Capture = pytest.CaptureFixture[str]
@@ -116,3 +117,23 @@ def test_arguments_of_every_form() -> None:
     with pytest.raises(GradirError) as caught:
         read_argument("f32=[1,")
     assert caught.value.code == "RT051" and caught.value.expected and caught.value.found
+
+
+def test_tensor_maps(tmp_path: Path, capsys: Capture) -> None:
+    m, n, k = 128, 64, 64
+    random = np.random.default_rng(0)
+    a, b = random.integers(-4, 4, (m, k)).astype(np.float32), random.integers(-4, 4, (n, k)).astype(np.float32)
+    maps: list[str] = []
+    for name, array, rows in (("a", a, ROWS), ("b", b, COLUMNS)):
+        np.save(tmp_path / f"{name}.npy", (array.view(np.uint32) >> 16).astype(np.uint16))  # the bits of bf16
+        maps += ["--arg", f"bf16[{array.shape[0]},{k}]=@{tmp_path}/{name}.npy;box={rows},{DEPTH};swizzle=128"]
+    maps += ["--arg", f"f32[{m},{n}]=undefined;box=64,{COLUMNS};fill=zero", "--arg", "u32=1"]
+    line = ["run", saxpy(tmp_path, GEMM), "--block", "384", "--shared", str(SHARED), *maps, "--out", f"2={tmp_path}/c.npy"]
+    assert run(line) == 0, capsys.readouterr().err
+    np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), a @ b.T)
+    assert run([*line[:6], "--arg", f"bf16[128,64]=zeros;box={ROWS},64;swizzle=64", *maps[2:]]) != 0
+
+
+def test_a_box_is_of_an_array() -> None:
+    with pytest.raises(GradirError, match="RT051"):
+        read_argument("u32=1;box=8")
