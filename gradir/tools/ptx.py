@@ -106,7 +106,8 @@ def _out(text: str) -> tuple[int, str]:
 def _list(text: str) -> int:
     module = module_of(text)
     version = ".".join(map(str, module.version))
-    lines = [f"PTX {version} for {module.target}, {len(module.entries())} kernels"]
+    count = len(module.entries())
+    lines = [f"PTX {version} for {module.target}, {count} kernel{'' if count == 1 else 's'}"]
     missing: list[str] = []
     for name, function in module.functions.items():
         if function.body or function.entry:

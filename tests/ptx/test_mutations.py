@@ -18,7 +18,7 @@ from gradir.ptx.launch import launch
 
 Array = np.ndarray[Any, Any]
 FOREIGN = Path(__file__).parent / "foreign"
-SEEDS = pytest.mark.parametrize("seed", [None, 5])
+SEEDS = pytest.mark.parametrize("seed", [None, pytest.param(5, marks=pytest.mark.full)])
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,15 @@ def mutated(text: str, old: str, new: str, which: int) -> str:
 @SEEDS
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_kernels_are_right(kernel: str, seed: int | None) -> None:
+    run = KERNELS[kernel]((FOREIGN / f"{kernel}.ptx").read_text(), seed)
+    assert not run.kinds
+    np.testing.assert_allclose(run.found, run.expected, atol=2e-5)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_nothing_is_reported_in_any_order(kernel: str, seed: int) -> None:
     run = KERNELS[kernel]((FOREIGN / f"{kernel}.ptx").read_text(), seed)
     assert not run.kinds
     np.testing.assert_allclose(run.found, run.expected, atol=2e-5)

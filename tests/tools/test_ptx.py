@@ -65,7 +65,7 @@ def test_advice(capsys: Capture) -> None:
 def test_list(tmp_path: Path, capsys: Capture) -> None:
     assert run(["list", str(FOREIGN / "functions.ptx")]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("PTX 9.0 for sm_120, 1 kernels\n") and "  3: .b8 functions_param_3[24], aligned to 8\n" in out
+    assert out.startswith("PTX 9.0 for sm_120, 1 kernel\n") and "  3: .b8 functions_param_3[24], aligned to 8\n" in out
     assert "function _Z9fibonaccii: " in out and "local memory: 80 bytes" in out
     assert run(["list", str(FOREIGN / "stencil.ptx")]) == 0
     assert "shared memory: 0 bytes and what the launch gives" in capsys.readouterr().out
