@@ -111,3 +111,23 @@ def test_transposes_at_odd_sizes(dtype: str) -> None:
 def test_a_matrix_and_its_transpose_in_one_kernel() -> None:
     x = RNG.standard_normal((37, 37)).astype(np.float32)
     np.testing.assert_array_equal(run(lambda x: x + gd.transpose(x, (1, 0)) * 2.0, x, 2)[0], x + x.T * np.float32(2))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(3, 7), (5000, 64), (3001, 100), (40000, 16), (9000, 67)], ids=str)
+def test_rows_of_tables(shape: tuple[int, int], threads: int) -> None:
+    """Small tables and large ones, rows of whole vectors and others, indices beyond both ends, ops behind the lookup."""
+    table = RNG.standard_normal(shape).astype(np.float32)
+    for count in (0, 1, 33, 3000):
+        ids = RNG.integers(-shape[0] - 3, shape[0] + 3, count).astype(np.int32)
+        expected = table[np.clip(np.where(ids < 0, ids + shape[0], ids), 0, shape[0] - 1)]
+        found, scaled = gd.jit(lambda t, i: (gd.take(t, i, 0), gd.take(t, i, 0) * 2.0 + t[0]), threads=threads, cache=False)(table, ids)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_allclose(scaled, expected * 2.0 + table[0], rtol=1e-6, atol=1e-6)
+
+
+def test_rows_of_a_table_by_two_indices() -> None:
+    table = RNG.standard_normal((90, 70, 128)).astype(np.float32)
+    rows, columns = (RNG.integers(0, n, (40, 5)).astype(np.int32) for n in (90, 70))
+    found = gd.jit(lambda t, i, j: t[i, j] + gd.exp(t[0, 0]), cache=False)(table, rows, columns)
+    np.testing.assert_allclose(found, table[rows, columns] + np.exp(table[0, 0]), rtol=1e-5, atol=1e-5)

@@ -248,8 +248,8 @@ def evaluate(
 ) -> SSAValue:
     """The value that the body yields at `tile` (or that of `wanted`, whose users are then left out).
 
-    `dims[l]` is the dimension of the tile's space that loop l runs along, `arguments` the body's arguments (None: not used), `outer`
-    maps values from outside the body. The result is a scalar when it is the same in all lanes.
+    `dims[l]` is the dimension of the tile's space that loop l runs along, `arguments` the body's arguments (None: not used), `outer` maps
+    values from outside the body, and those of the body that are known already. The result is a scalar when it is the same in all lanes.
     """
     block = op.body.block
     lanes = Lanes(b, tile, outer)
@@ -260,7 +260,9 @@ def evaluate(
     for inner in block.ops:
         if isinstance(inner, linalg.YieldOp):
             return lanes.get(inner.operands[0])
-        if isinstance(inner, linalg.IndexOp):
+        if inner.results and all(r in outer for r in inner.results):  # computed before, for many tiles
+            pass
+        elif isinstance(inner, linalg.IndexOp):
             lanes.index(inner, dims)
         else:
             lanes.run(inner)

@@ -13,6 +13,7 @@ from gradir.lowering.lower_kernels.binding import Kernel, Space, bind, compute
 from gradir.lowering.lower_kernels.bodies import is_plain
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.collapse import collapse
+from gradir.lowering.lower_kernels.gathered_rows import gathered_rows
 from gradir.lowering.lower_kernels.streams import Streams
 from gradir.lowering.lower_kernels.strips import each_block, nest, shared_dim, strips
 from gradir.lowering.lower_kernels.tiles import Tile, stride_along
@@ -46,12 +47,25 @@ def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
     pieces = _size(space) * 3 <= MOST_PIECE_OPS
     b = kernel.b
     around = [d for d in range(rank) if d != dim]
+    gather = gathered_rows(kernel, space, dim, machine) if lanes > 1 else None
 
     def vectors(c: LoopBuilder, at: Tile, low: Index, high: Index) -> None:
         strips(c, at, dim, low, high, lanes, lambda e, t: _point(kernel, space, streams, lanes, e, t), pieces=pieces)
 
+    def rows(c: LoopBuilder, at: Tile, low: Index, high: Index) -> None:
+        if gather is None:
+            vectors(c, at, low, high)
+            return
+        with gather.row_at(c, at) as ask:
+
+            def point(e: LoopBuilder, t: Tile) -> None:
+                ask(e, t)
+                _point(kernel, space, streams, lanes, e, t)
+
+            strips(c, at, dim, low, high, lanes, point, pieces=pieces)
+
     if not kernel.schedule.field("parallel"):
-        nest(b, around, space, space.origin, lambda c, at: vectors(c, at, 0, space.extents[dim]))
+        nest(b, around, space, space.origin, lambda c, at: rows(c, at, 0, space.extents[dim]))
         return
     if not around:
         block = _task(space.extents[dim], machine) // lanes * lanes
@@ -61,7 +75,7 @@ def lower_elementwise(kernel: Kernel, group: Group, machine: Machine) -> None:
     first, rest = shared_dim(around, space)
 
     def row(c: LoopBuilder, i: SSAValue) -> None:
-        nest(c, rest, space, space.origin.moved(first, i), lambda e, at: vectors(e, at, 0, space.extents[dim]))
+        nest(c, rest, space, space.origin.moved(first, i), lambda e, at: rows(e, at, 0, space.extents[dim]))
 
     b.parallel(0, space.extents[first], 1, row)
 
