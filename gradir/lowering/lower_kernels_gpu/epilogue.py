@@ -23,7 +23,8 @@ THREADS = 256
 
 
 def lanes_of_results(product: Product) -> int:
-    """Neighbouring columns that a thread finishes together: 4, where all results have them side by side and bodies run on vectors."""
+    """Neighbouring columns that a thread finishes together, where all results have them side by side and bodies run on vectors: 16 bytes
+    of the widest result, 4 columns at least."""
     last = product.columns.dims[-1] if product.columns.dims else None
     if last is None or product.extents[last] % 4:
         return 1
@@ -36,7 +37,10 @@ def lanes_of_results(product: Product) -> int:
             return 1
         if any(isinstance(o, memref.LoadOp | linalg.IndexOp) or o.regions for o in generic.body.block.ops):
             return 1
-    return 4 if all(stride_along(launch.operand(op), last) == 1 for op in product.stores) else 1
+    if not all(stride_along(launch.operand(op), last) == 1 for op in product.stores):
+        return 1
+    widest = max(element_bytes(op.element) for op in product.stores)
+    return gcd(max(4, min(8, 16 // widest)), product.extents[last])
 
 
 def finish(product: Product, b: LoopBuilder, origin: Tile, row: Index, column: Index, value: SSAValue, lanes: int) -> None:
@@ -66,8 +70,8 @@ def tile_results(
     workspace: tuple[SSAValue, Index, Index] | None,
 ) -> None:
     """The tile of sums in workgroup memory to the results, or to `workspace` (memory, number of the part, of the batch)."""
-    lanes = lanes_of_results(product) if workspace is None else gcd(4, product.columns.extent)
     rows, columns = shape
+    lanes = gcd(columns, lanes_of_results(product) if workspace is None else gcd(4, product.columns.extent))
 
     def step(c: LoopBuilder, q: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
         row, number = divide(c, q, columns // lanes)

@@ -59,6 +59,8 @@ SIMT_TILES = (
 )
 """Rows and columns of a block's tile, then of a thread's."""
 MOST_SPLITS = 32
+MOST_WORKSPACE = 64 << 20
+"""Bytes of all parts of sums."""
 STEPS_OF_PART = 4
 """Staged tiles of a part of the sum at least."""
 
@@ -149,6 +151,7 @@ def _candidates(sizes: ProductSizes, target: CudaTargetAttr) -> Iterator[tuple[f
     facts = architecture(target.arch)
     depth = ROW_BYTES // sizes.left_bytes if mma else SIMT_DEPTH
     steps = -(-sizes.depth // depth)
+    results = sizes.batches * sizes.rows * sizes.columns * sizes.sum_bytes
     for rows, columns, inner_rows, inner_columns in MMA_TILES if mma else SIMT_TILES:
         if not mma and sizes.sum_bytes > 4 and inner_rows > 4:
             continue  # 64 accumulators of 8 bytes leave no registers
@@ -163,7 +166,8 @@ def _candidates(sizes: ProductSizes, target: CudaTargetAttr) -> Iterator[tuple[f
             continue
         split = 1
         blocks = sizes.batches * -(-sizes.rows // rows) * -(-sizes.columns // columns)
-        while split == 1 or (split <= MOST_SPLITS and steps >= split * STEPS_OF_PART and blocks < 2 * target.sms):
+        most = min(MOST_SPLITS, steps // STEPS_OF_PART, MOST_WORKSPACE // results) if blocks < 2 * target.sms else 1
+        while split == 1 or split <= most:
             time = _time(sizes, target, (rows, columns, depth, inner_rows, inner_columns), split, mma=mma)
             fields = {"tile": [inner_rows, inner_columns], "block": [rows, columns, depth], "stages": [stages]}
             yield time, ContractionAttr.of(**fields, **({"split": [split]} if split > 1 else {}))

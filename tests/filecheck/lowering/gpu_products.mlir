@@ -22,8 +22,8 @@
 // CHECK-NEXT:        gpu.barrier
 // CHECK:           nvgpu.device_async_wait {{.*}} {numGroups = 0 : i32}
 // CHECK:           vector.store {{.*}} : memref<32x40xf32, #gpu.address_space<workgroup>>, vector<2xf32>
-// CHECK:           arith.truncf {{.*}} : vector<4xf32> to vector<4xbf16>
-// CHECK:           vector.store {{.*}} : memref<64x64xbf16>, vector<4xbf16>
+// CHECK:           arith.truncf {{.*}} : vector<8xf32> to vector<8xbf16>
+// CHECK:           vector.store {{.*}} {alignment = 16 : i64} : memref<64x64xbf16>, vector<8xbf16>
 func.func @product(%x: tensor<64x128xbf16>, %w: tensor<128x64xbf16>) -> tensor<64x64xbf16> {
   %y = nd.dot_general %x, %w contract [1] x [0] : tensor<64x128xbf16>, tensor<128x64xbf16> -> tensor<64x64xbf16>
   return %y : tensor<64x64xbf16>
