@@ -13,6 +13,7 @@ import pytest
 from gradir.errors import GradirError
 from gradir.ptx.launch import launch
 from gradir.ptx.reports import Reports
+from gradir.ptx.tensor_maps import row_major
 
 Array = np.ndarray[Any, Any]
 FOREIGN = Path(__file__).parent / "foreign"
@@ -157,3 +158,26 @@ def test_gemm_on_tensor_cores(m: int, n: int, k: int, seed: int | None) -> None:
     c = np.zeros((m, n), np.float32)
     run("mma_gemm", grid=(-(-n // 64), -(-m // 64)), block=128, args=[a, b, c, m, n, k], undefined=[2], seed=seed)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=1e-4)
+
+
+@SEEDS
+def test_tensor_copies_of_the_programming_guide(seed: int | None) -> None:
+    x = normal(40, 96)
+    wanted = x * np.float32(1.5)
+    launch((FOREIGN / "tensor_copies.ptx").read_text(), grid=(3, 3), block=128, args=[row_major(x, (16, 32)), 1.5], seed=seed)
+    np.testing.assert_array_equal(x, wanted)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("fence.proxy.async.shared::cta;", "", "missing fence"),
+        ("cp.async.bulk.wait_group.read 0;", "", "unwaited copy"),
+        ("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %rd20, [%r19], %r21;", "mbarrier.arrive.shared.b64 %rd20, [%r19];", "unwaited copy"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_tensor_copies(old: str, new: str, kind: str) -> None:
+    text = (FOREIGN / "tensor_copies.ptx").read_text()
+    assert old in text
+    reports = launch(text.replace(old, new), grid=(3, 3), block=128, args=[row_major(normal(40, 96), (16, 32)), 1.5], check=False)
+    assert kind in {report.kind for report in reports.mistakes}
