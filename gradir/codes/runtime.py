@@ -245,6 +245,12 @@ RUNTIME: dict[str, Code] = {
         cause="a card that the table lacks.",
         next_step="take one of the table (`h200`, `h100`, `a100`, ..), or add its data sheet to gradir/dialects/target/cuda_facts.py.",
     ),
+    "RT069": runtime(
+        "schedules of a GPU are not tuned",
+        meaning="The tuner measures forms of CPU kernels in child processes; for GPUs there is no such search.",
+        cause="`tune=` or `.tune()` with a CUDA target.",
+        next_step="leave it out.",
+    ),
     "RT070": runtime(
         "no such GPU",
         meaning="A program for CUDA was called, or a device was asked for, and there is none of that number, no driver, or no cupy.",

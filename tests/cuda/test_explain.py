@@ -53,6 +53,12 @@ def test_the_longer_of_two_limits_is_the_bound() -> None:
     assert caught.value.code == "RT068"
 
 
+def test_schedules_are_not_tuned() -> None:
+    with pytest.raises(GradirError) as caught:
+        gd.jit(layers, target="cuda:emulated", tune=1.0)(X)
+    assert caught.value.code == "RT069"
+
+
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "f.mlir"
     file.write_text(print_module(gd.jit(gd.softmax).lower(X)))

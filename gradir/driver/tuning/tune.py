@@ -133,6 +133,15 @@ def tune(
     their decisions unless `again`. Later compilations with this `cache` use them; GradirError RT064 without one. `measure` and `profile`
     look at the clock for kernels and for the program.
     """
+    if target.startswith("cuda"):
+        raise GradirError(
+            "schedules of a GPU are not tuned",
+            part="runtime",
+            code="RT069",
+            expected="target host, cpu or cpu:NAME",
+            found=target,
+            hint="leave tune= out: schedules for GPUs come from tables of the architecture",
+        )
     store = open_cache(cache)
     if store is None:
         raise no_cache()
