@@ -9,6 +9,7 @@ import pytest
 
 from gradir.ptx.launch import launch
 from gradir.ptx.reports import Reports
+from gradir.ptx.tensor_maps import row_major
 from tests.ptx.test_foreign import FOREIGN, SEEDS, Array, normal, run
 
 # Triton: the last two parameters are scratch memory, which these kernels do not use
@@ -87,3 +88,20 @@ def test_mandelbrot_of_numba(seed: int | None) -> None:
                 z = complex(z.real * z.real - z.imag * z.imag + c.real, 2.0 * z.real * z.imag + c.imag)
                 count += 1
             assert counts[y, x] == count
+
+
+@SEEDS
+def test_gemm_of_triton_on_tensor_copies_and_wgmma(seed: int | None) -> None:
+    """All that is reported is that Triton leaves out the fence behind `mbarrier.init`; with it, nothing is."""
+    m, n, k = 200, 136, 200
+    a, b, scratch = normal(m, k, dtype="f2"), normal(k, n, dtype="f2"), np.zeros(1, np.uint8)
+    text = (FOREIGN / "triton_tma_gemm.ptx").read_text()
+    fenced = text.replace("\tbar.sync \t0;", "\tfence.mbarrier_init.release.cluster;\n\tbar.sync \t0;", 1)
+    for one, kinds in ((text, {"missing fence"}), (fenced, set[str]())):
+        c = np.zeros((m, n), np.float16)
+        boxes = ((a, (128, 64)), (b, (64, 64)), (c, (128, 64)))
+        maps = [v for x, box in boxes for v in (row_major(x, box, 128), *x.shape, np.int64(x.shape[1]), np.int64(1))]
+        reports = launch(one, grid=(2, 2), block=256, args=[*maps, k, scratch, scratch], shared=98328, seed=seed, check=False)
+        assert {report.kind for report in reports.mistakes} == kinds
+        assert all("initialisation" in report.message for report in reports.mistakes)
+        np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=3e-2)

@@ -34,6 +34,16 @@ def triton_gemm(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.conste
 
 
 @triton.jit
+def triton_tma_gemm(a, b, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    row = tl.program_id(0) * M
+    column = tl.program_id(1) * N
+    total = tl.zeros((M, N), tl.float32)
+    for step in range(tl.cdiv(k, K)):
+        total = tl.dot(a.load([row, step * K]), b.load([step * K, column]), total)
+    c.store([row, column], total.to(tl.float16))
+
+
+@triton.jit
 def triton_cumsum(x, y, total, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + at, mask=at < n, other=0.0)
@@ -55,6 +65,12 @@ KERNELS = {
         {"M": 64, "N": 128, "K": 64},
         90,
     ),
+    "triton_tma_gemm": (
+        triton_tma_gemm,
+        {"a": "tensordesc<fp16[128,64]>", "b": "tensordesc<fp16[64,128]>", "c": "tensordesc<fp16[128,128]>", "k": "i32"},
+        {"M": 128, "N": 128, "K": 64},
+        90,
+    ),
     "triton_cumsum": (triton_cumsum, {"x": "*fp32", "y": "*fp32", "total": "*fp32", "n": "i32"}, {"BLOCK": 512}, 90),
 }
 
@@ -64,7 +80,7 @@ if __name__ == "__main__":
         if kernel is triton_gemm:
             aligned |= {(4,): [["tt.divisibility", 16]], (5,): [["tt.divisibility", 16]]}
         source = ASTSource(kernel, {**signature, **dict.fromkeys(constants, "constexpr")}, constants, aligned)
-        built = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 4, "num_stages": 3})
+        built = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 8 if kernel is triton_tma_gemm else 4, "num_stages": 3})
         print(name, built.metadata.shared, built.metadata.num_warps, built.metadata.global_scratch_size)
         text = built.asm["ptx"].partition("\t.section\t.debug_abbrev")[0]
         text = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", text)  # names of files without their folders
