@@ -11,10 +11,12 @@ import pytest
 
 import gradir as gd
 from gradir.errors import GradirError
+from gradir.ptx.launch import DeviceBuffer
+from gradir.runtime import abi
 from gradir.runtime.cuda.array import DeviceArray, put
 from gradir.runtime.cuda.emulated import EmulatedDevice, EmulatedStream, extent
 from gradir.runtime.cuda.pool import rounded
-from gradir.runtime.cuda.spec import ParameterSpec
+from gradir.runtime.cuda.spec import KernelSpec, ParameterSpec
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 TARGET = "cuda:emulated"
@@ -226,3 +228,16 @@ def test_a_real_gpu_is_missing_with_an_explanation() -> None:
         with pytest.raises(GradirError) as caught:
             gd.device_put(X, name)
         assert caught.value.code == "RT070"
+
+
+def test_a_tensor_map_is_that_of_the_emulator(device: EmulatedDevice) -> None:
+    array = put(np.arange(8 * 64, dtype=np.float32).reshape(8, 64), device, "a")
+    words = [abi.ELEMENT_CODES["f32"], 2, 64, 8, 256, 32, 4, 128]
+    made = device.tensor_map(array.address, words)
+    assert len(made) == abi.TENSOR_MAP_BYTES
+    device.synchronize_all()
+    kernel = KernelSpec("k", (ParameterSpec(abi.TENSOR_MAP_BYTES), ParameterSpec(4)))
+    found, number = device._arguments(kernel, [made, b"abcd"], DeviceBuffer)
+    assert (found.shape, found.strides, found.box, found.swizzle, found.extent) == ((64, 8), (256,), (32, 4), 128, 2048)
+    np.testing.assert_array_equal(found.base.data.view(np.float32), np.arange(8 * 64))
+    assert number == b"abcd" and found.base.written.all()

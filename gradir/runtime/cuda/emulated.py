@@ -16,19 +16,21 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gradir.errors import GradirError
+from gradir.runtime import abi
 from gradir.runtime.cuda.calls import current_call
 from gradir.runtime.cuda.device import Array, Device, Driver, Event, Graph, Limits, Memory, Stream
-from gradir.runtime.cuda.errors import kernel_failed, launch_refused
+from gradir.runtime.cuda.errors import kernel_failed
 from gradir.runtime.cuda.pool import Pool
 from gradir.runtime.cuda.spec import DeviceSpec, KernelSpec, ParameterSpec
-from gradir.runtime.cuda.tensor_maps import read_words
+from gradir.runtime.cuda.tensor_maps import TensorMap, read_words
+from gradir.runtime.dtypes import numpy_dtype
 
 BASE = 1 << 60
 """Of all addresses: nothing of this process lies there."""
@@ -37,6 +39,8 @@ POISON = 0xCD
 QUEUE = 4096
 """So much work waits at most; then the oldest runs, as on a real device."""
 INVALID_VALUE, ILLEGAL_ADDRESS = 1, 700
+MAP_MARK = b"map of a tensor "
+ELEMENT_NAMES = {code: name for name, code in abi.ELEMENT_CODES.items()}
 SEED_VARIABLE = "GRADIR_EMULATOR_SEED"
 """Environment variable: the seed of the order in which warps run; unset: in order."""
 
@@ -200,6 +204,7 @@ class EmulatedDevice(Device):
         self.pool = Pool(self)
         self.seed: int | None = int(os.environ[SEED_VARIABLE]) if os.environ.get(SEED_VARIABLE) else None
         self._regions = _Regions()
+        self._maps: list[tuple[int, TensorMap]] = []
         self._functions: dict[int, tuple[str, KernelSpec]] = {}
         self._streams: weakref.WeakValueDictionary[int, EmulatedStream] = weakref.WeakValueDictionary()
         self._next = 1
@@ -336,7 +341,7 @@ class EmulatedDevice(Device):
         arguments: list[Any] = []
         for position, (parameter, word) in enumerate(zip(kernel.parameters, words, strict=True)):
             if not parameter.element:
-                arguments.append(word)
+                arguments.append(self._map(word, buffer) if word.startswith(MAP_MARK) else word)
                 continue
             described = [int.from_bytes(w, "little", signed=True) for w in words[position + 1 : position + 1 + parameter.dynamic]]
             address = int.from_bytes(word, "little")
@@ -345,7 +350,17 @@ class EmulatedDevice(Device):
         return arguments
 
     def tensor_map(self, base: int, words: Sequence[int]) -> bytes:
-        raise launch_refused(self.name, "a tensor map", f"the emulator has none at {base:#x} of {read_words(words)}")
+        self._maps.append((base, read_words(words)))
+        number = (len(self._maps) - 1).to_bytes(8, "little")
+        return (MAP_MARK + number).ljust(abi.TENSOR_MAP_BYTES, b"\0")
+
+    def _map(self, word: bytes, buffer: Any) -> Any:
+        """The emulator's form of a tensor map that `tensor_map` made."""
+        base, found = self._maps[int.from_bytes(word[len(MAP_MARK) : len(MAP_MARK) + 8], "little")]
+        kind = import_module("gradir.ptx.tensor_maps").TensorMap
+        dtype = numpy_dtype(ELEMENT_NAMES[found.element])
+        plain = kind(None, dtype, found.sizes, found.strides, found.box, found.swizzle)
+        return replace(plain, base=buffer(*self._regions.find(base, plain.extent)))
 
     def foreign(self, value: Any, stream: Stream) -> tuple[int, tuple[int, ...], str, Any] | None:
         return None
