@@ -89,7 +89,7 @@ def to_shared(issuer: Issuer, block: int, offsets: Array, data: Array, mbarrier:
     arrival = Arrival(machine.position, at, data, reading)
     bulk.start(machine, machine.pending, arrival)
     _visible(issuer, slot, owner)
-    landing = lambda: bulk.land(machine, machine.pending, arrival)  # noqa: E731
+    landing = partial(bulk.land, machine, machine.pending, arrival)
     machine.wake("mbarrier", machine.mbarriers.bring(slot, owner, count * PIECE, agent, time, landing))
 
 
