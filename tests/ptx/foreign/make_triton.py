@@ -80,7 +80,9 @@ if __name__ == "__main__":
         if kernel is triton_gemm:
             aligned |= {(4,): [["tt.divisibility", 16]], (5,): [["tt.divisibility", 16]]}
         source = ASTSource(kernel, {**signature, **dict.fromkeys(constants, "constexpr")}, constants, aligned)
-        built = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 8 if kernel is triton_tma_gemm else 4, "num_stages": 3})
+        built = triton.compile(
+            source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 8 if kernel is triton_tma_gemm else 4, "num_stages": 3}
+        )
         print(name, built.metadata.shared, built.metadata.num_warps, built.metadata.global_scratch_size)
         text = built.asm["ptx"].partition("\t.section\t.debug_abbrev")[0]
         text = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", text)  # names of files without their folders
