@@ -7,6 +7,8 @@ Windows that do not overlap need no such index: the window becomes dimensions of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, SSAValue
@@ -68,7 +70,9 @@ def _result_layout(lowering: Lowering, op: nd.ConvGeneralOp, lhs: View) -> Layou
     if perm[-1] == beside and (not isinstance(extent, int) or extent >= LONG_ROW):
         return Layout(perm)
     known = all(isinstance(n, int) and n > 0 for n in (*shape, *shape_of(op.lhs), *shape_of(op.rhs)))
-    moves = any(n != 1 for n in shape_of(op.rhs)[:-2]) and op.number("feature_groups") == op.number("batch_groups") == 1
+    window, positions = shape_of(op.rhs)[:-2], shape[1:-1]
+    known = known and prod(cast("tuple[int, ...]", positions)) > prod(cast("tuple[int, ...]", window))  # no gradient of a filter
+    moves = any(n != 1 for n in window) and op.number("feature_groups") == op.number("batch_groups") == 1
     if beside == rank - 1 and known and moves and isinstance(channels, int) and channels >= LEAST_CHANNELS and _is_for_cpu(lowering):
         return Layout(perm) if _meets_its_own_order(lowering, op.result) else plain(rank)
     return plain(rank)

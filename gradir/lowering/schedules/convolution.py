@@ -40,6 +40,8 @@ def channels_across(group: Group) -> int | None:
     if roles is None or last is None or not all(isinstance(n, int) for n in group.extents):
         return None
     core = group.ops[roles.index]
+    if sums_positions(core, [n if isinstance(n, int) else 1 for n in group.extents]):
+        return None
     for number, (_, map_) in enumerate(core.inputs[:2]):
         used = [{core.dims[l] for l in e.used_dims()} for e in map_.results]
         if not any(len(dims) > 1 and last in dims for dims in used):

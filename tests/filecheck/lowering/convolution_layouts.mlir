@@ -112,3 +112,15 @@ func.func @turned(%x: tensor<2x8x16x16xf32>, %w: tensor<8x8x3x3xf32>) -> tensor<
   %z = nd.relu %y : tensor<2x8x16x16xf32>
   func.return %z : tensor<2x8x16x16xf32>
 }
+
+// -----
+
+// The gradient of a filter has fewer positions than its window: its channels stay last, the result is put in order once.
+// CHECK-LABEL: func.func @filter
+// CHECK:         } -> tensor<8x3x3x8xf32>
+// CHECK:         } -> tensor<8x8x3x3xf32>
+func.func @filter(%x: tensor<8x10x10x8xf32>, %ct: tensor<8x8x8x8xf32>) -> tensor<8x8x3x3xf32> {
+  %d = nd.conv_general %x, %ct : tensor<8x10x10x8xf32>, tensor<8x8x8x8xf32> -> tensor<8x3x3x8xf32>
+  %y = nd.transpose %d perm [3, 0, 1, 2] : tensor<8x3x3x8xf32> -> tensor<8x8x3x3xf32>
+  func.return %y : tensor<8x8x3x3xf32>
+}
