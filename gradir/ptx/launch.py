@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,6 +30,8 @@ Size: TypeAlias = "int | Sequence[int]"
 
 WORKSPACE = 256
 """Bytes that the driver gives to a cooperative launch."""
+GRID = (2**31 - 1, 65535, 65535)
+"""Blocks of a grid at most, in each direction."""
 RESIDENT_BYTES = 1 << 27
 """Registers and shared memory of the blocks that run together; the rest of a grid runs after them."""
 
@@ -75,8 +78,14 @@ def launch(
     wanted = function.limits.get("reqntid")
     if wanted and _triple(wanted) != limits:
         raise _bad_launch(function, f"a block of {_triple(wanted)} threads, as .reqntid says", str(limits))
-    if not 0 < int(np.prod(limits)) <= 1024:
+    if min(limits) < 1 or math.prod(limits) > 1024:
         raise _bad_launch(function, "from 1 to 1024 threads a block", str(limits))
+    most = function.limits.get("maxntid")
+    if most and math.prod(limits) > math.prod(_triple(most)):
+        raise _bad_launch(function, f"at most {math.prod(_triple(most))} threads a block, as .maxntid says", str(limits))
+    size = _triple(grid)
+    if any(not 1 <= n <= limit for n, limit in zip(size, GRID)):
+        raise _bad_launch(function, f"a grid of at least one block and at most {GRID}", str(size))
     memory = GlobalMemory()
     parameters, parameter_bytes = _parameters(function, args, memory, frozenset(undefined))
     memory.allocations[PARAMETERS] = Allocation(PARAMETERS, "the parameters", parameter_bytes, readonly=True)
@@ -85,7 +94,7 @@ def launch(
     reports = Reports(traffic={} if advice else None)
     random = np.random.default_rng(seed)
     granule = _granule(function)
-    size, per_block = _triple(grid), -(-limits[0] * limits[1] * limits[2] // LANES)
+    per_block = -(-limits[0] * limits[1] * limits[2] // LANES)
     cluster = _cluster(function, size)
     together_in = cluster[0] * cluster[1] * cluster[2]
     order = Ordering(size[0] * size[1] * size[2] // together_in, per_block * together_in, _synchronises(function))
@@ -289,15 +298,16 @@ def _batches(function: Function, grid: tuple[int, int, int], block: tuple[int, i
     size = cluster[0] * cluster[1] * cluster[2]
     cost = warps * LANES * 4 * max(1, len(function.registers)) + shared * (2 + 4 * (2 + warps * size + agents_of(function)))
     at_once = total if together else max(size, min(total, RESIDENT_BYTES // max(1, cost)) // size * size)
-    numbers = np.arange(total)
-    coordinates = np.stack([numbers % grid[0], numbers // grid[0] % grid[1], numbers // (grid[0] * grid[1])], 1)
-    if size > 1:  # blocks of a cluster one behind the other
-        group, inner = coordinates // cluster, coordinates % cluster
-        coordinates = coordinates[np.lexsort((*inner.T, *group.T))]
+    clusters = [n // c for n, c in zip(grid, cluster)]
     for first in range(0, total, at_once):
-        chosen = coordinates[first : first + at_once]
+        group, inner = np.divmod(np.arange(first, min(first + at_once, total)), size)  # blocks of a cluster one behind the other
+        chosen = _coordinates(group, clusters) * cluster + _coordinates(inner, cluster)
         memory = np.full((len(chosen), -(-shared // WIDEST) * WIDEST), POISON, np.uint8)
         yield Blocks(chosen, block, grid, cluster, memory, np.zeros(memory.shape, np.bool_), warps, shared, first)
+
+
+def _coordinates(numbers: np.ndarray[Any, Any], sizes: Sequence[int]) -> np.ndarray[Any, Any]:
+    return np.stack([numbers % sizes[0], numbers // sizes[0] % sizes[1], numbers // (sizes[0] * sizes[1])], 1)
 
 
 def _cluster(function: Function, grid: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -241,3 +241,9 @@ def test_a_tensor_map_is_that_of_the_emulator(device: EmulatedDevice) -> None:
     assert (found.shape, found.strides, found.box, found.swizzle, found.extent) == ((64, 8), (256,), (32, 4), 128, 2048)
     np.testing.assert_array_equal(found.base.data.view(np.float32), np.arange(8 * 64))
     assert number == b"abcd" and found.base.written.all()
+
+
+@pytest.mark.parametrize("target", [None, 3])
+def test_a_device_that_is_no_name(target: Any) -> None:
+    with pytest.raises(GradirError, match="OP041"):
+        gd.device(target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradir.dialects.target import cuda_place
+from gradir.frontends.python.options import machine_in
 from gradir.frontends.python.pytrees import flatten, unflatten
 from gradir.runtime.caller import caller_location
 from gradir.runtime.cuda.array import put
@@ -14,9 +15,10 @@ from gradir.runtime.cuda.device import Device, device_named
 def device(target: str = "cuda") -> Device:
     """The device of a target: `cuda`, `cuda:N` or `cuda:emulated`, with its memory pool, streams and counters.
 
-    GradirError RT070 where there is no such GPU.
+    GradirError RT070 where there is no such GPU, OP041 for what is no name.
     """
-    return device_named(cuda_place(target)[0] if target.startswith("cuda:") else target)
+    name = machine_in(target)
+    return device_named(cuda_place(name)[0] if name.startswith("cuda:") else name)
 
 
 def device_put(tree: Any, target: str = "cuda") -> Any:
