@@ -247,3 +247,19 @@ def test_a_tensor_map_is_that_of_the_emulator(device: EmulatedDevice) -> None:
 def test_a_device_that_is_no_name(target: Any) -> None:
     with pytest.raises(GradirError, match="OP041"):
         gd.device(target)
+
+
+def test_out_that_is_read_only_is_refused_before_anything_runs() -> None:
+    out = np.zeros((3, 4), np.float32)
+    out.flags.writeable = False
+    compiled = gd.compile(lambda x: x + 1, X, target=TARGET)
+    with pytest.raises(GradirError, match="read-only") as caught:
+        compiled(X, out=out)
+    assert caught.value.code == "RT006"
+
+
+@pytest.mark.parametrize(("dtype", "architecture"), [(np.int8, "sm_80"), (np.int16, "sm_90a"), (np.uint16, "sm_90")])
+def test_products_of_narrow_integers_with_a_depth_of_one(dtype: Any, architecture: str) -> None:
+    x, y = np.arange(-16, 17).astype(dtype)[:, None], np.arange(1, 41).astype(dtype)[None]
+    found = gd.jit(lambda x, y: x @ y, target=f"{TARGET}:{architecture}")(x, y)
+    np.testing.assert_array_equal(found.numpy(), x * y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -48,9 +48,10 @@ def test_the_longer_of_two_limits_is_the_bound() -> None:
     card = CARDS["h200"]
     assert roofline(card, 989_400_000_000_000, 1, "bf16") == (1.0, "compute")
     assert roofline(card, 1, 4_800_000_000_000, "f32") == (1.0, "memory")
-    with pytest.raises(GradirError) as caught:
-        explain_cuda(gd.jit(layers).lower(X), gpu_card="abacus")
-    assert caught.value.code == "RT068"
+    for name in ("abacus", None):
+        with pytest.raises(GradirError) as caught:
+            explain_cuda(gd.jit(layers).lower(X), gpu_card=cast("str", name))
+        assert caught.value.code == "RT068" and caught.value.found == str(name)
 
 
 def test_schedules_are_not_tuned() -> None:

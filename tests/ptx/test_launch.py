@@ -301,7 +301,7 @@ def test_local_memory_and_calls_between_spaces() -> None:
         "reqntid",
         "maxntid",
         "endless",
-    ],  # fmt: skip
+    ],
 )
 def test_what_cannot_be_launched(text: str, options: dict[str, Any], code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradir.ptx.machine.GENERATIONS", 50)

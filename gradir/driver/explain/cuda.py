@@ -161,14 +161,14 @@ class CudaExplanation:
 
 def card_named(name: str) -> Card:
     """A card of the table. GradirError RT068 for another name."""
-    found = CARDS.get(name.lower())
+    found = CARDS.get(str(name).lower())
     if found is None:
         raise GradirError(
             "no card of that name",
             part="runtime",
             code="RT068",
             expected=", ".join(CARDS),
-            found=name,
+            found=str(name),
             hint="the table is gradir/dialects/target/cuda_facts.py",
         )
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import gcd
 from typing import Any, Protocol, cast
 
 from xdsl.dialects.builtin import MemRefType
@@ -122,7 +123,10 @@ def stage(product: Product, side: Side, memory: SSAValue, free: int, depth: int,
     width = 0
     if asynchronous and side.operand.element == element and direction:
         rows = (direction == "depth") == along  # what lies side by side in memory does so in the tile
-        width = copy_width(product, side, 16 // size if rows else 1)
+        pitch = cast("MemRefType[Any]", memory.type).get_shape()[
+            -1
+        ]  # with its padding: rows of narrow elements start at any multiple of it
+        width = copy_width(product, side, gcd(16 // size, pitch) if rows else 1)
         width = width if width * size in (4, 8, 16) else 0
     return Staged(product, side, memory, free, depth, along, mma, width)
 

@@ -1,4 +1,4 @@
-"""Arithmetic of two halves in one register: f16x2 and bf16x2."""
+"""Arithmetic of two values in one register: f16x2 and bf16x2, s16x2 and u16x2."""
 
 from __future__ import annotations
 
@@ -38,8 +38,28 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
+_INTEGERS: dict[str, Callable[..., Array]] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_PAIRS: dict[str, Any] = {"s16x2": np.int16, "u16x2": np.uint16}
+
+
+def _compile_pair(op: Instruction, kind: str) -> Step | None:
+    """Two integers of 16 bits in a register (sm_90)."""
+    function = _INTEGERS.get(op.opcode[0])
+    if function is None:
+        return None
+
+    def both(*bits: Array) -> Array:
+        found = function(*(np.ascontiguousarray(b, np.uint32)[..., None].view(_PAIRS[kind]) for b in np.broadcast_arrays(*bits)))
+        found = np.maximum(found, 0) if has(op, "relu") else found
+        return np.ascontiguousarray(found).view(np.uint32).reshape(found.shape[:-1])
+
+    return pointwise(op, both, ["b32"] * (len(op.operands) - 1))
+
+
 def compile_packed(op: Instruction) -> Step | None:
-    kind = types_of(op)[-1]
+    if op.opcode[-1] in _PAIRS:
+        return _compile_pair(op, op.opcode[-1])
+    kind = (types_of(op) or [""])[-1]
     function = _FUNCTIONS.get(op.opcode[0])
     if kind not in HALVES or function is None:
         return None

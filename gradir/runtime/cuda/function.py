@@ -89,6 +89,10 @@ class DeviceFunction:
     def write(self, values: Sequence[Any], out: Any) -> tuple[Any, ...]:
         """A call whose results are copied to the arrays of `out`, numpy arrays (which waits) or `DeviceArray`s."""
         given = tuple(out) if isinstance(out, list | tuple) else (out,)
+        for tensor, target in zip(self.spec.outputs, given):
+            if isinstance(target, np.ndarray) and not target.flags.writeable:
+                found = f"a read-only array for '{tensor.name}'"
+                raise self._error("RT006", f"out= of '{tensor.name}' is read-only", "a writable array", found, "pass a writable array")
         results = self.flat(*values)
         if len(given) != len(results):
             raise self._error("RT006", "wrong number of arrays in out=", f"{len(results)} arrays", str(len(given)), "one per result")
