@@ -31,6 +31,7 @@ DIALECTS: dict[str, str] = {
     "affine": "gradir.dialects.upstream.affine:Affine",
     "gpu": "gradir.dialects.upstream.gpu:GPU",
     "nvgpu": "gradir.dialects.upstream.nvgpu:NVGPU",
+    "nvvm": "gradir.dialects.upstream.nvvm:NVVM",
 }
 """Name of a dialect -> `module:attribute` of its `Dialect` object."""
 

@@ -10,9 +10,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, StridedLa
 from xdsl.ir import Operation
 
 from gradir.dialects.upstream import gpu
+from gradir.dialects.upstream.nvgpu_types import SWIZZLES
 from gradir.ptx.launch import DeviceBuffer, launch
+from gradir.ptx.tensor_maps import TensorMap
 from gradir.reference import run
 from gradir.reference.buffers import View
+from gradir.reference.tensor_cores import Described
 from gradir.targets.nvptx import to_ptx
 
 
@@ -35,6 +38,7 @@ class PtxLauncher:
         args = [value for type_, operand in zip(types, operands, strict=True) for value in _parameters(type_, operand)]
         launch(self.text, function.sym_name.data, grid=grid, block=block, args=args, shared=shared, seed=self.seed)
         for position, operand in enumerate(operands):
+            operand = operand.view if isinstance(operand, Described) else operand
             if isinstance(operand, View) and _access(function, position) != "read":
                 _own(operand)
 
@@ -53,17 +57,30 @@ def _own(view: View) -> None:
 
 def _parameters(type_: Any, operand: Any) -> list[Any]:
     """How the emitter passes an operand: a pointer, then sizes and strides that the type leaves open."""
+    if isinstance(operand, Described):
+        return [_tensor_map(operand)]
     if not isinstance(operand, View):
         return [np.asarray(operand)[()]]
     memref = cast("MemRefType[Any]", type_)
-    low, high = operand.extent()
-    memory = operand.allocation
-    found: list[Any] = [DeviceBuffer(memory.data[low:high], memory.defined[low:high])]
+    found: list[Any] = [_device_buffer(operand)]
     found += [np.int64(n) for n, declared in zip(operand.shape, memref.get_shape()) if declared == DYNAMIC_INDEX]
     if isinstance(memref.layout, StridedLayoutAttr):
         strides = zip(operand.strides, memref.layout.strides.data)
         found += [np.int64(n // operand.dtype.itemsize) for n, declared in strides if not hasattr(declared, "data")]
     return found
+
+
+def _device_buffer(view: View) -> DeviceBuffer:
+    low, high = view.extent()
+    return DeviceBuffer(view.allocation.data[low:high], view.allocation.defined[low:high])
+
+
+def _tensor_map(described: Described) -> TensorMap:
+    """What the runtime would encode for the device; dimensions the other way round."""
+    view, words = described.view, described.type
+    swizzle, fill = SWIZZLES[words.swizzle.data], words.oob.data
+    strides = view.strides[::-1][1:]
+    return TensorMap(_device_buffer(view), view.dtype, view.shape[::-1], strides, described.box[::-1], swizzle, fill)
 
 
 def evaluate_as_ptx(module: ModuleOp, entry: str, inputs: Sequence[Any], launcher: PtxLauncher | None = None) -> list[Any]:

@@ -234,13 +234,13 @@ def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tup
     symbols: dict[str, tuple[str, int]] = {}
     shared = 0
     frames: dict[str, int] = {}
-    dynamic: list[str] = []
+    dynamic: dict[str, int] = {}  # alignment of each
     for name, variable in {**module.variables, **function.variables}.items():
         if variable.space in ("global", "const"):
             data = np.frombuffer(variable.data if variable.data is not None else bytes(_size_of(variable)), np.uint8).copy()
             symbols[name] = ("global", memory.add(name, data, readonly=variable.space == "const").address)
         elif variable.space == "shared" and variable.extern:
-            dynamic.append(name)
+            dynamic[name] = variable.align
         elif variable.space == "shared":
             at = -(-shared // variable.align) * variable.align
             symbols[name] = ("shared", at)
@@ -250,7 +250,8 @@ def _symbols(module: PtxModule, function: Function, memory: GlobalMemory) -> tup
             at = -(-frame // variable.align) * variable.align
             symbols[name] = ("local", at)
             frames[owner(name)] = at + _size_of(variable)
-    start = -(-shared // 16) * 16 if dynamic else shared
+    alignment = max([16, *dynamic.values()]) if dynamic else 1
+    start = -(-shared // alignment) * alignment
     symbols.update((name, ("shared", start)) for name in dynamic)
     symbols.update((name, ("function", function_address(callee.start))) for name, callee in function.callees.items())
     for name, variable in {**module.variables, **function.variables}.items():

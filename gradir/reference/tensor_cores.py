@@ -7,13 +7,15 @@ written then, too: a thread that reads them without a barrier behind the wait ra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation
 
-from gradir.dialects.upstream import nvgpu
+from gradir.dialects.upstream import nvgpu, nvgpu_hopper
+from gradir.dialects.upstream.nvgpu_types import TensorMapType
 from gradir.reference.buffers import View, read, write
 from gradir.reference.device import WARP, Thread, here
 from gradir.reference.machine import Machine, Value, evaluates
@@ -21,6 +23,30 @@ from gradir.reference.values import dtype_of, whole
 
 Array = np.ndarray[Any, Any]
 _TOKEN = np.int64(0)
+
+
+@dataclass(frozen=True)
+class Described:
+    """The value of a tensor map: a buffer, the sizes of a box in its order of dimensions, and the type that says the rest."""
+
+    view: View
+    box: tuple[int, ...]
+    type: TensorMapType
+
+
+@evaluates(nvgpu_hopper.TmaCreateDescriptorOp)
+def _describe(machine: Machine, op: nvgpu_hopper.TmaCreateDescriptorOp, view: View, *sizes: Value) -> Described:
+    type_ = op.tensorMap.type
+    assert isinstance(type_, TensorMapType)
+    box = tuple(int(whole(machine, op, size)) for size in sizes)
+    if box != type_.tensor.get_shape() or len(box) != len(view.shape):
+        expected = f"{list(type_.tensor.get_shape())} for a buffer with as many dimensions"
+        machine.fail(
+            op, "OP111", "the box is not that of the tensor map's type", expected=expected, found=f"{list(box)} of {list(view.shape)}"
+        )
+    return Described(view, box, type_)
+
+
 _LANES = np.arange(WARP)
 GROUP, IN_GROUP = _LANES // 4, _LANES % 4
 """PTX's `groupID` and `threadID_in_group` of every lane."""

@@ -39,6 +39,8 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from gradir.dialects.upstream import nvgpu_hopper, nvgpu_types, nvgpu_warpgroup
+
 _INDEX = IndexType()
 
 
@@ -362,6 +364,6 @@ class DeviceAsyncWaitOp(IRDLOperation):
 
 NVGPU = Dialect(
     "nvgpu",
-    [DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp, LdMatrixOp, MmaSyncOp],
-    [TokenType],
+    [DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp, LdMatrixOp, MmaSyncOp, *nvgpu_hopper.OPS, *nvgpu_warpgroup.OPS],
+    [TokenType, *nvgpu_types.TYPES],
 )

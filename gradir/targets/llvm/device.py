@@ -12,11 +12,13 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation
 
 from gradir.dialects.target import CudaTargetAttr
+from gradir.dialects.target.cuda_facts import architecture
 from gradir.dialects.upstream import gpu
-from gradir.targets.llvm import tensor_cores
+from gradir.dialects.upstream.nvgpu_types import TensorMapType
+from gradir.targets.llvm import hopper, tensor_cores
 from gradir.targets.llvm.emitter import Buffer, FunctionEmitter, Handler
 from gradir.targets.llvm.module import HANDLERS, ModuleEmitter, operand_attributes
-from gradir.targets.llvm.types import symbol
+from gradir.targets.llvm.types import ValueType, symbol
 
 _REGISTERS = "llvm.nvvm.read.ptx.sreg."
 _DYNAMIC = "@dynamic_shared"
@@ -69,12 +71,19 @@ def _trap(e: FunctionEmitter, op: Operation) -> None:
 def _dynamic(e: FunctionEmitter, op: Any) -> None:
     """One array without a size that all kernels of a module name; the launch says how much of it there is."""
     b = e.module.buffer_type(op.results[0].type)
-    text = f"{_DYNAMIC} = external addrspace(3) global [0 x i8], align 128"
     module = e.module
-    assert isinstance(module, DeviceEmitter)
+    assert isinstance(module, DeviceEmitter) and isinstance(module.target, CudaTargetAttr)
+    alignment = hopper.MEMORY_ALIGNMENT if architecture(module.target.arch).wgmma else 128
+    text = f"{_DYNAMIC} = external addrspace(3) global [0 x i8], align {alignment}"
     if text not in module.globals:
         module.globals.append(text)
     e.values[op.results[0]] = Buffer(_DYNAMIC, (0,), (1,), b, _DYNAMIC)
+
+
+def _create_mbarriers(e: FunctionEmitter, op: Operation) -> None:
+    module = e.module
+    assert isinstance(module, DeviceEmitter)
+    hopper.create(e, op, symbol(module.fresh_name(f"{module.function}.mbarriers")), module.globals.append)
 
 
 _DEVICE: dict[str, Handler] = {
@@ -87,7 +96,9 @@ _DEVICE: dict[str, Handler] = {
     "gpu.shuffle": _shuffle,
     "gpu.dynamic_shared_memory": _dynamic,
     "cf.assert": _trap,
+    "nvgpu.mbarrier.create": _create_mbarriers,
     **tensor_cores.HANDLERS,
+    **hopper.HANDLERS,
 }
 
 
@@ -101,6 +112,11 @@ class DeviceEmitter(ModuleEmitter):
         super().__init__(module, target, (), (), 0)
         self.globals: list[str] = []
 
+    def value_type(self, t: Attribute) -> ValueType:
+        if id(t) not in self._types and (own := hopper.value_type(t)) is not None:
+            self._types[id(t)] = (t, own)
+        return super().value_type(t)
+
     def emit_kernel(self, f: gpu.FuncOp) -> None:
         self.function = name = f.sym_name.data
         e = FunctionEmitter(self)
@@ -111,6 +127,7 @@ class DeviceEmitter(ModuleEmitter):
             names = [f"%a{position}"] + [f"%a{position}.{k}" for k in range(1, len(parts))]
             own = f.arg_attrs.data[position].data if f.arg_attrs is not None else {}
             attributes = operand_attributes(own) if isinstance(argument.type, MemRefType) else ""
+            attributes = hopper.MAP_ATTRIBUTES if isinstance(argument.type, TensorMapType) else attributes
             arguments += [f"{t} {attributes if k == 0 else ''}{n}" for k, (t, n) in enumerate(zip(parts, names))]
             e.values[argument] = e.assemble(argument.type, names)
         for position, argument in enumerate(block.args[count:]):
