@@ -161,8 +161,9 @@ class Manifest:
         """Read `to_json`'s value; `GradirError` RT011 when a field is missing or of another shape."""
         if value.get("format") != FORMAT:
             raise malformed("another format version", str(FORMAT), str(value.get("format")))
-        if value.get("abi", abi.VERSION) != abi.VERSION:
-            raise malformed("its code calls the runtime in another way", f"version {abi.VERSION} of the ABI", f"version {value['abi']}")
+        version = value.get("abi", 1)  # the first version was not written down
+        if version != abi.VERSION:
+            raise malformed("its code calls the runtime in another way", f"version {abi.VERSION} of the ABI", f"version {version}")
         try:
             return Manifest(
                 functions=tuple(_function(row) for row in value["functions"]),

@@ -86,9 +86,14 @@ def test_another_format():
 def test_another_version_of_the_abi():
     value = programs.add().manifest.to_json()
     error = refused("RT011", Manifest.from_json, {**value, "abi": abi.VERSION + 1})
-    assert error.expected == f"version {abi.VERSION} of the ABI" and error.found == f"version {abi.VERSION + 1}" and "another way" in error.message
-    del value["abi"]  # files of before
+    assert (
+        error.expected == f"version {abi.VERSION} of the ABI"
+        and error.found == f"version {abi.VERSION + 1}"
+        and "another way" in error.message
+    )
     assert Manifest.from_json(value) == programs.add().manifest
+    del value["abi"]  # as in files of version 1
+    assert refused("RT011", Manifest.from_json, value).found == "version 1"
 
 
 FOREIGN = {
