@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import erf
 from typing import Any, Literal
 
 import ml_dtypes
@@ -69,13 +70,7 @@ def _epilogue(a: Any, b: Any, c: Any) -> Any:
 
 
 def _gelu(x: Array) -> Array:
-    return 0.5 * x * (1 + np.vectorize(_erf)(x / 2**0.5)) if x.size else x
-
-
-def _erf(x: float) -> float:
-    from math import erf
-
-    return erf(x)
+    return 0.5 * x * (1 + np.vectorize(erf)(x / 2**0.5)) if x.size else x
 
 
 def _softmax(x: Array) -> Array:

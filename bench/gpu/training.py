@@ -40,6 +40,7 @@ def _named(name: str, loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def mlp_loss(params: Any, x: Any, y: Any) -> Any:
+    """Cross entropy of three layers: `x` (n, d), `y` (n,) classes."""
     w1, b1, w2, b2, w3, b3 = params
     h = gd.relu(gd.matmul(x, w1) + b1)
     h = gd.tanh(gd.matmul(h, w2) + b2)
@@ -47,6 +48,7 @@ def mlp_loss(params: Any, x: Any, y: Any) -> Any:
 
 
 def mlp(scale: int = 1) -> Step:
+    """A step of the perceptron: 7 rows of 12 features at scale 1."""
     n, d, h = 7 * scale, 12 * scale, 20 * scale
     params = _weights((d, h), (h,), (h, h), (h,), (h, 10), (10,))
     y = np.random.default_rng(1).integers(0, 10, n).astype(np.int32)
@@ -54,6 +56,7 @@ def mlp(scale: int = 1) -> Step:
 
 
 def cnn_loss(params: Any, x: Any, y: Any) -> Any:
+    """Cross entropy of two convolutions, a normalised mean over positions and a layer: `x` (n, height, width, 3), `y` (n,) classes."""
     k1, k2, scale, bias, w = params
     h = gd.max_pool(gd.relu(gd.conv(x, k1, padding="SAME")), 2)
     h = gd.relu(gd.conv(h, k2, strides=2, padding="SAME"))
@@ -62,6 +65,7 @@ def cnn_loss(params: Any, x: Any, y: Any) -> Any:
 
 
 def cnn(scale: int = 1) -> Step:
+    """A step of the convolutional network: pictures of 8 x 8, more of them and more channels with the scale."""
     n, size, c = 2 * scale, 8, 4 * scale
     params = [*_weights((3, 3, 3, c), (3, 3, c, 2 * c)), np.ones(2 * c, np.float32), *_weights((2 * c,), (2 * c, 5))]
     y = np.random.default_rng(1).integers(0, 5, n).astype(np.int32)
@@ -69,6 +73,7 @@ def cnn(scale: int = 1) -> Step:
 
 
 def transformer_loss(params: Any, x: Any, y: Any, heads: int) -> Any:
+    """Mean square of a block (causal attention, GELU layers, both behind layer norms) less `y`; `x` and `y` are (n, steps, d)."""
     qkv, out, g1, b1, g2, b2, up, down = params
     n, t, d = x.shape
     h = gd.layer_norm(x, g1, b1)
@@ -82,6 +87,7 @@ def transformer_loss(params: Any, x: Any, y: Any, heads: int) -> Any:
 
 
 def transformer(scale: int = 1) -> Step:
+    """A step of the transformer block: 2 sequences of 6 steps and 8 features at scale 1, two heads."""
     n, t, d = 2, 6 * scale, 8 * scale
     ones = np.ones(d, np.float32)
     qkv, out, up, down = _weights((d, 3 * d), (d, d), (d, 4 * d), (4 * d, d))
@@ -90,6 +96,7 @@ def transformer(scale: int = 1) -> Step:
 
 
 def lstm_loss(params: Any, xs: Any, y: Any) -> Any:
+    """Mean square of a layer on the last state of an LSTM less `y`: `xs` (steps, n, d), `y` (n, 2)."""
     wx, wh, b, out = params
     n, hidden = xs.shape[1], wh.shape[0]
 
@@ -107,6 +114,7 @@ def lstm_loss(params: Any, xs: Any, y: Any) -> Any:
 
 
 def lstm(scale: int = 1) -> Step:
+    """A step of the LSTM: 5 steps of 3 rows at scale 1."""
     t, n, d, h = 5 * scale, 3 * scale, 4 * scale, 6 * scale
     params = _weights((d, 4 * h), (h, 4 * h), (4 * h,), (h, 2))
     return _named("lstm_step", lstm_loss), (params, _normal(8, t, n, d), _normal(9, n, 2))

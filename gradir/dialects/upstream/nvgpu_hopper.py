@@ -67,6 +67,7 @@ def _parse_predicate(parser: Parser) -> list[SSAValue]:
 
 
 def print_parts(printer: Printer, *parts: str | SSAValue | Attribute | Sequence[SSAValue]) -> None:
+    """Texts as they are, values, attributes, and lists of values between commas, one behind the other."""
     for part in parts:
         if isinstance(part, str):
             printer.print_string(part)

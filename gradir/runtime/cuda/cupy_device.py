@@ -59,6 +59,8 @@ def load_libcuda() -> Any:
 
 
 class CupyEvent(Event):
+    """An event of cupy's on its device."""
+
     def __init__(self, device: CupyDevice, event: Any) -> None:
         self.device, self.event = device, event
 
@@ -103,6 +105,8 @@ class CupyStream(Stream):
 
 
 class CupyGraph(Graph):
+    """A graph of CUDA that a stream was captured into."""
+
     def __init__(self, graph: Any) -> None:
         self.graph = graph
 

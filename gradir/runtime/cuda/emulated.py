@@ -49,6 +49,8 @@ _COPY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
 
 
 class EmulatedEvent(Event):
+    """A place in a stream's queue: the number of pieces of work that are queued up to it."""
+
     def __init__(self, stream: EmulatedStream, number: int) -> None:
         self.stream, self.number = stream, number
         self.seconds = 0.0
@@ -122,6 +124,8 @@ class EmulatedStream(Stream):
 
 
 class EmulatedGraph(Graph):
+    """The pieces of work that a stream was given while it was captured, queued again by each launch."""
+
     def __init__(self, work: Sequence[Callable[[], None]]) -> None:
         self.work = tuple(work)
 
