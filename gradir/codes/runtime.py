@@ -255,7 +255,7 @@ RUNTIME: dict[str, Code] = {
         "no such GPU",
         meaning="A program for CUDA was called, or a device was asked for, and there is none of that number, no driver, or no cupy.",
         cause="a machine without an NVIDIA GPU, cupy not installed (`pip install gradir[cuda]`), `cuda:1` on a machine with one GPU.",
-        next_step="`target=\"cuda:emulated\"` runs the same PTX without a GPU; `nvidia-smi` shows what the driver sees.",
+        next_step='`target="cuda:emulated"` runs the same PTX without a GPU; `nvidia-smi` shows what the driver sees.',
     ),
     "RT071": runtime(
         "out of memory on a GPU",
@@ -274,7 +274,7 @@ RUNTIME: dict[str, Code] = {
         meaning="A kernel was started and did not end well: an access out of bounds, an instruction that the GPU does not know, or, on the "
         "emulated device, anything that it reports. On a real GPU this is known at the next wait only.",
         cause="a bug of the compiler, or of a kernel of a plugin.",
-        next_step="`GRADIR_CUDA_BLOCKING=1` waits after each launch and names it; `target=\"cuda:emulated\"` says what it does wrong.",
+        next_step='`GRADIR_CUDA_BLOCKING=1` waits after each launch and names it; `target="cuda:emulated"` says what it does wrong.',
     ),
     "RT074": runtime(
         "a GPU refused a launch",

@@ -15,9 +15,6 @@ from tests.ptx.emulated import check_emulated
 from tests.targets.gpu_programs import GpuProgram, programs, sample
 from tests.targets.kernel_programs import PROGRAMS, KernelProgram
 
-LATER = {"functions bf16"}
-"""Types that the SIMT lowering leaves to tensor cores."""
-
 
 def leaves(result: Any) -> list[np.ndarray[Any, Any]]:
     if isinstance(result, list | tuple):
@@ -47,7 +44,7 @@ def test_training_step_of_an_mlp(seed: int | None) -> None:
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.name not in LATER], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_programs_of_every_strategy(program: KernelProgram) -> None:
     inputs = program.inputs()
     function = gd.jit(program.function)

@@ -174,7 +174,7 @@ class Compiled(DirectCall):
         """Run the program and say what each kernel does, why so, how long it takes and how far that is from the machine's limits.
 
         `args` as for a call; without any, random arguments (GradirError RT060 where only a call knows a size). `print` shows a table,
-        `to_dict`, `to_json` and `gradir.driver.explain.save_page` have the rest. `gpu`: the card whose limits a program for CUDA is held to.
+        `to_dict`, `to_json` and `gradir.driver.explain.save_page` have the rest. `gpu`: the card that a program for CUDA is held to.
         """
         leaves = self._given(args, kwargs)
         options = self.options

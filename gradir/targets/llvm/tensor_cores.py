@@ -10,7 +10,6 @@ from typing import Any
 
 from gradir.targets.llvm.emitter import FunctionEmitter, Handler
 
-_QUAD = "{i32, i32, i32, i32}"
 _PRODUCTS: dict[tuple[str, int], str] = {
     ("half", 16): "llvm.nvvm.mma.m16n8k16.row.col.f32.f32",
     ("bfloat", 16): "llvm.nvvm.mma.m16n8k16.row.col.bf16",
