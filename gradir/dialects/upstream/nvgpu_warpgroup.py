@@ -20,11 +20,16 @@ from gradir.dialects.upstream.nvgpu_types import TensorMapType, WarpgroupAccumul
 
 WARPGROUP = 128
 """Threads of a warpgroup."""
+SWIZZLE = 128
+"""Bytes of a row of a box."""
 
 
 @irdl_op_definition
 class WarpgroupGenerateDescriptorOp(IRDLOperation):
-    """A factor in workgroup memory as copies by `tensorMap` left it: rows of one swizzle each."""
+    """A factor in workgroup memory as copies by `tensorMap` left it: boxes with rows of one swizzle each.
+
+    Wider memory is several boxes with all of its rows each, one behind the other: a factor that lies across the depth has them.
+    """
 
     name = "nvgpu.warpgroup.generate.descriptor"
 
@@ -39,9 +44,12 @@ class WarpgroupGenerateDescriptorOp(IRDLOperation):
         assert isinstance(tensor_map, TensorMapType) and isinstance(tensor, MemRefType)
         if tensor_map.swizzle.data != "swizzle_128b" or tensor_map.interleave.data != "none":
             raise VerifyException(f"{self.name}: expected a swizzle of 128 bytes without interleaving, found {tensor_map}")
-        row = tensor.get_shape()[-1] * getattr(tensor.element_type, "bitwidth", 0) // 8
-        if len(tensor.get_shape()) != 2 or row != 128:
-            raise VerifyException(f"{self.name}: expected rows of 128 bytes, found {tensor}")
+        shape, box = tensor.get_shape(), tensor_map.tensor.get_shape()
+        row = shape[-1] * getattr(tensor.element_type, "bitwidth", 0) // 8
+        if len(shape) != 2 or len(box) != 2 or row == 0 or row % SWIZZLE:
+            raise VerifyException(f"{self.name}: expected rows of a multiple of {SWIZZLE} bytes, found {tensor}")
+        if row != SWIZZLE and shape[0] != box[0]:
+            raise VerifyException(f"{self.name}: {tensor} has several boxes of the tensor map side by side, whose {box[0]} rows are others")
 
     @classmethod
     def parse(cls, parser: Parser) -> WarpgroupGenerateDescriptorOp:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import BFloat16Type, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gradir.dialects.upstream.nvgpu_types import MbarrierTokenType, TensorMapType, WarpgroupAccumulatorType, WarpgroupDescriptorType
-from gradir.dialects.upstream.nvgpu_warpgroup import WARPGROUP
+from gradir.dialects.upstream.nvgpu_warpgroup import SWIZZLE, WARPGROUP
 from gradir.ir.passes import error_at
 from gradir.targets.llvm import types
 from gradir.targets.llvm.emitter import Buffer, FunctionEmitter, Handler
@@ -30,7 +30,7 @@ _SHARED = "ptr addrspace(3)"
 _CLUSTER = "ptr addrspace(7)"
 _STEP = 16
 """Depth of one `wgmma` of 2-byte elements."""
-_DESCRIPTOR = 1 << 62 | (1024 >> 4) << 32 | 1 << 16
+_DESCRIPTOR = 1 << 62 | (8 * SWIZZLE >> 4) << 32
 """Swizzle of 128 bytes, 1024 bytes between groups of 8 rows."""
 
 
@@ -142,11 +142,12 @@ def _store(e: FunctionEmitter, op: Any) -> None:
 
 
 def _descriptor(e: FunctionEmitter, op: Any) -> None:
-    """The address in units of 16 bytes, and how rows lie."""
+    """The address in units of 16 bytes, and how rows lie: boxes side by side are as far apart as one has bytes."""
     buffer = e.buffer(op.tensor)
     at = e.pure(f"ptrtoint {buffer.type.pointer} {buffer.pointer} to i32")
     unit = e.pure(f"and i32 {e.pure(f'lshr i32 {at}, 4')}, 16383")
-    e.values[op.results[0]] = e.pure(f"or i64 {e.pure(f'zext i32 {unit} to i64')}, {_DESCRIPTOR}")
+    box = op.tensorMap.type.tensor.get_shape()[0] * SWIZZLE
+    e.values[op.results[0]] = e.pure(f"or i64 {e.pure(f'zext i32 {unit} to i64')}, {_DESCRIPTOR | (box >> 4) << 16}")
 
 
 def _zeros(e: FunctionEmitter, op: Any) -> None:
@@ -165,24 +166,26 @@ def _assembly(e: FunctionEmitter, text: str, sums: list[str], *descriptors: str)
 
 def _mma(e: FunctionEmitter, op: Any) -> None:
     """One `wgmma` for each 64 rows and 16 columns of A, as one group."""
-    if op.transposeA is not None or op.transposeB is not None:
-        raise _unknown(op, "factors whose inner dimension is contiguous", "a transposed factor")
     if op.groups:
         raise _unknown(op, "waitGroup = 0", f"waitGroup = {op.groups}")
     m, n, k = op.shape
+    turned = tuple(int(word is not None) for word in (op.transposeA, op.transposeB))
+    if not all(turned) and k * 2 != SWIZZLE:
+        raise _unknown(op, f"a depth of {SWIZZLE // 2}, one box, where a factor lies along it", f"a depth of {k}")
     kind = "bf16" if isinstance(op.descriptorA.type.tensor.element_type, BFloat16Type) else "f16"
     count = n // 2
-    sums = e.rows(op.matrixC)
-    sums = _assembly(e, "wgmma.fence.sync.aligned;", sums)
+    sums = _assembly(e, "wgmma.fence.sync.aligned;", e.rows(op.matrixC))
     a, b = e.text(op.descriptorA), e.text(op.descriptorB)
     registers = ", ".join(f"${r}" for r in range(count))
-    text = f"wgmma.mma_async.sync.aligned.m64n{n}k{_STEP}.f32.{kind}.{kind} {{{registers}}}, ${2 * count}, ${2 * count + 1}, 1, 1, 1, 0, 0;"
+    name = f"wgmma.mma_async.sync.aligned.m64n{n}k{_STEP}.f32.{kind}.{kind}"
+    text = f"{name} {{{registers}}}, ${2 * count}, ${2 * count + 1}, 1, 1, 1, {turned[0]}, {turned[1]};"
+    box = (k if turned[0] else 64) * SWIZZLE  # of 64 rows of A
     for block in range(m // 64):
         mine = sums[block * count : (block + 1) * count]
         for step in range(k // _STEP):
-            deep = step * _STEP * 2
-            left = e.pure(f"add i64 {a}, {(block * 64 * k * 2 + deep) >> 4}")
-            right = e.pure(f"add i64 {b}, {deep >> 4}")
+            deep = [step * _STEP * (SWIZZLE if t else 2) for t in turned]
+            left = e.pure(f"add i64 {a}, {(block * box + deep[0]) >> 4}")
+            right = e.pure(f"add i64 {b}, {deep[1] >> 4}")
             mine = _assembly(e, text, mine, left, right)
         sums[block * count : (block + 1) * count] = mine
     e.line("call void @llvm.nvvm.wgmma.commit_group.sync.aligned()")
