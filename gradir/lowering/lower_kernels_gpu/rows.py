@@ -60,6 +60,8 @@ def plan_rows(group: Group, temporaries: frozenset[SSAValue], in_place: bool) ->
     roles = group.rows
     assert roles is not None
     sections = {o.output: s for o, s in zip(group.ops, roles.sections)}
+    if not in_place and is_a_long_total(group):
+        sections = {key: _as_total(section, key in temporaries) for key, section in sections.items()}
     inputs = {o.output: [v for v, _ in o.inputs if v in sections] for o in group.ops}
     if any(o.loops.is_reduction and o.loops.combiner is None for o in group.ops):
         raise NotCovered("a reduction that is no combination")
@@ -82,6 +84,21 @@ def plan_rows(group: Group, temporaries: frozenset[SSAValue], in_place: bool) ->
         k for k, s in sections.items() if s.form in ("full", "row", "reduce_inner") and (k not in temporaries or k in kept)
     )  # fmt: skip
     return RowPlan(sections, rows, columns, late, tuple(k for k in kept if k in temporaries))
+
+
+def is_a_long_total(group: Group) -> bool:
+    """One row that no block holds and that is swept once: the whole grid adds it up."""
+    roles = group.rows
+    return roles is not None and not roles.outer and roles.sweeps == 1 and not row_tile(group).chunks
+
+
+def _as_total(section: Section, temporary: bool) -> Section:
+    """Where an op of a long total runs: sums by the grid, what is computed from them behind it, stored elements by the grid too."""
+    if section.form == "reduce_inner":
+        return Section("reduce_outer")
+    if section.form == "row" and section.sweep >= 0:
+        return Section("scalar")
+    return Section("inner") if section.form == "full" and not temporary else section
 
 
 @dataclass
