@@ -49,6 +49,18 @@ def test_arguments_of_the_host_may_change_when_the_call_has_returned() -> None:
     np.testing.assert_array_equal(np.asarray(y), 2 * X)
 
 
+def test_arguments_in_the_middle_of_memory_are_copied_to_an_aligned_place() -> None:
+    """Kernels read 16 bytes at a time; an array of another library may start anywhere."""
+    whole = gd.device_put(np.arange(260, dtype=np.float32), TARGET)
+    part = DeviceArray(whole.device, whole.address + 4, (256,), "f32", whole, whole.stream)
+    function = gd.compile(lambda x: x * 2, gd.Spec((256,)), target=TARGET).function
+    addresses: list[int] = []
+    kept = function._words
+    function._words = lambda arrays, results: addresses.append(arrays[0].address) or kept(arrays, results)  # type: ignore[method-assign]
+    np.testing.assert_array_equal(np.asarray(function(part)), np.arange(1, 257) * 2)
+    assert part.address % 16 == 4 and all(address % 16 == 0 for address in addresses)
+
+
 def test_values_come_when_they_are_read() -> None:
     y = gd.jit(lambda x: gd.sum(x), target=TARGET)(X)
     assert float(y) == int(y) == y.item() == X.sum() and bool(y) and y < 100 and y + 1 == X.sum() + 1

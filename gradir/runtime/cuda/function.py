@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+ALIGNMENT = 16
+"""Kernels access memory in 16 bytes at a time, counted from the start of an argument."""
+
 
 class DeviceFunction:
     """A compiled function. `f(*inputs)` gives a `DeviceArray`, or a tuple of them when it has several (or no) results.
@@ -153,8 +156,13 @@ class DeviceFunction:
             value = value.numpy()
         if isinstance(value, DeviceArray):
             check_array(self.spec, tensor, value.shape, value.dtype, sizes)
-            value.use_on(stream)
-            return value
+            address = value.use_on(stream)
+            if address % ALIGNMENT == 0:
+                return value
+            block = device.pool.take(value.nbytes, stream, lambda: f"an aligned copy of '{tensor.name}' for @{self.name}, {where()}")
+            device.copy_within(block.address, address, value.nbytes, stream)
+            device.hold([value] if value.is_foreign else [], stream)
+            return DeviceArray(device, block.address, value.shape, tensor.dtype, block, stream)
         array = as_array(self.spec, tensor, value)
         check_array(self.spec, tensor, array.shape, array.dtype, sizes)
         if tensor.kind == "scalar":
