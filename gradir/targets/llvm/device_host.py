@@ -10,22 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import MemRefType, ModuleOp, UnrankedMemRefType
+from xdsl.ir import Attribute, Operation
 
 from gradir.dialects.target import CpuTargetAttr, abi
 from gradir.dialects.upstream import gpu
 from gradir.dialects.upstream.func import FuncOp
+from gradir.dialects.upstream.nvgpu_types import TensorMapType
 from gradir.ir.checks import CHECK
 from gradir.ir.passes import error_at
 from gradir.ir.structure import is_public
-from gradir.targets.llvm import memory
+from gradir.targets.llvm import hopper, memory, tensor_maps
 from gradir.targets.llvm.constants import constant_bytes
 from gradir.targets.llvm.control import check_status
 from gradir.targets.llvm.emitter import Buffer, FunctionEmitter, Handler
 from gradir.targets.llvm.memory import address, begin_loop, context_field, end_loop
 from gradir.targets.llvm.module import HANDLERS, PROFILES, ModuleEmitter, Translation
-from gradir.targets.llvm.types import buffer_type, value_type
+from gradir.targets.llvm.types import ValueType, buffer_type, value_type
 
 SCRATCH_ALIGNMENT = 256
 """Of temporaries: what the device's own allocator gives."""
@@ -85,6 +86,9 @@ class HostEmitter(ModuleEmitter):
         self.scratch = 0
         self.used = 0  # by the function that is being written
 
+    def value_type(self, t: Attribute) -> ValueType:
+        return hopper.value_type(t) or super().value_type(t)
+
     def emit_function(self, f: FuncOp) -> None:
         self.used = 0
         super().emit_function(f)
@@ -121,6 +125,9 @@ def _device_functions(module: ModuleOp) -> dict[str, gpu.FuncOp]:
 def _parameters(function: gpu.FuncOp) -> tuple[Parameter, ...]:
     found: list[Parameter] = []
     for position, argument in enumerate(function.body.block.args[: function.operand_count]):
+        if isinstance(argument.type, TensorMapType):
+            found.append(Parameter(abi.TENSOR_MAP_BYTES))
+            continue
         if not isinstance(argument.type, MemRefType):
             found.append(Parameter(value_type(argument.type).bytes))
             continue
@@ -219,13 +226,15 @@ def _launch(e: FunctionEmitter, op: gpu.LaunchFuncOp) -> None:
     name = op.kernel.nested_references.data[-1].data
     if name not in module.device_functions:
         raise error_at(op, f"no kernel @{name} in the module", part="operator", code="OP040", expected="a gpu.func", found=f"@{name}")
-    parts = [part for operand in op.kernelOperands for part in e.parts(operand)]
+    parts = [(*part, isinstance(operand.type, TensorMapType)) for operand in op.kernelOperands for part in e.parts(operand)]
     table = e.stack_slot(f"[{max(1, len(parts))} x ptr], align 8")
-    for position, (kind, value) in enumerate(parts):
-        slot = e.stack_slot(f"{'i8' if kind == 'i1' else kind}, align 8")
-        stored = f"i8 {e.pure(f'zext i1 {value} to i8')}" if kind == "i1" else f"{kind} {value}"
-        e.line(f"store {stored}, ptr {slot}, align 8")
-        e.line(f"store ptr {slot}, ptr {e.pure(f'getelementptr inbounds ptr, ptr {table}, i64 {position}')}, align 8")
+    for position, (kind, value, in_memory) in enumerate(parts):
+        place = value
+        if not in_memory:
+            place = e.stack_slot(f"{'i8' if kind == 'i1' else kind}, align 8")
+            stored = f"i8 {e.pure(f'zext i1 {value} to i8')}" if kind == "i1" else f"{kind} {value}"
+            e.line(f"store {stored}, ptr {place}, align 8")
+        e.line(f"store ptr {place}, ptr {e.pure(f'getelementptr inbounds ptr, ptr {table}, i64 {position}')}, align 8")
     number, op_id = len(module.launches), module.op_id(op, f"@{name}", op.name)
     module.launches.append(Launch(name, op_id))
     sizes = [f"i64 {e.index(value)}" for value in (*op.gridSize, *op.blockSize)]
@@ -316,6 +325,22 @@ def _constant(e: FunctionEmitter, op: Any) -> None:
     e.values[op.results[0]] = Buffer(pointer, sizes, e.contiguous(sizes), t, pointer)
 
 
+def _tensor_map(e: FunctionEmitter, op: Any) -> None:
+    """The context fills 128 bytes on the stack, which launches read at once."""
+    place, base, words = tensor_maps.described(e, op)
+    make = _device_field(e, abi.DEVICE_TENSOR_MAP)
+    _driver(e, op, e.define(f"call i32 {make}(ptr %ctx, ptr {place}, ptr {base}, ptr {words})"))
+    e.values[op.results[0]] = place
+
+
+def _cast(e: FunctionEmitter, op: Operation) -> None:
+    """Without sizes in the type it is the same buffer, which still knows them."""
+    if isinstance(op.results[0].type, UnrankedMemRefType):
+        e.values[op.results[0]] = e.values[op.operands[0]]
+    else:
+        memory.cast(e, op)
+
+
 def _not_on_host(e: FunctionEmitter, op: Operation) -> None:
     raise error_at(
         op,
@@ -336,6 +361,8 @@ _OWN: dict[str, Handler] = {
     "memref.store": _store,
     "memref.copy": _copy,
     "memref.get_global": _constant,
+    "memref.cast": _cast,
+    "nvgpu.tma.create.descriptor": _tensor_map,
     "memref.alloca": _not_on_host,
     "memref.prefetch": lambda _e, _op: None,
 }
