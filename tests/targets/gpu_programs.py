@@ -270,7 +270,7 @@ def programs(families: Sequence[Family] = FAMILIES) -> list[GpuProgram]:
 
 
 def sample(families: Sequence[Family] = FAMILIES) -> list[GpuProgram]:
-    """Two members of each family, so that together they see every type and size class that any family has."""
+    """Two members of each family, and one of each size class and type that none of those has."""
     found: list[GpuProgram] = []
     for number, family in enumerate(families):
         members = list(family.members())
@@ -278,4 +278,9 @@ def sample(families: Sequence[Family] = FAMILIES) -> list[GpuProgram]:
         found.append(first)
         others = [m for m in members if m.dtype != first.dtype] or members
         found.append(others[number * 7 % len(others)])
+    everything = [m for family in families for m in family.members()]
+    for field in ("size", "dtype"):
+        seen = {getattr(m, field) for m in found}
+        missing = {getattr(m, field): m for m in reversed(everything) if getattr(m, field) not in seen}
+        found += missing.values()
     return list(dict.fromkeys(found))

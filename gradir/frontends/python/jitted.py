@@ -192,8 +192,11 @@ class Jitted(DirectCall):
             at += child.leaves
         return found
 
-    @collector_paused()
     def _compile(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], *, keep_ir: bool = False) -> Compiled:
+        with collector_paused():  # as a decorator it would be the frame that errors take for the caller's
+            return self._traced_and_compiled(dynamic, fixed, args, keep_ir)
+
+    def _traced_and_compiled(self, dynamic: Any, fixed: tuple[Any, ...], args: tuple[Any, ...], keep_ir: bool) -> Compiled:
         module, name, inputs, outputs = self._trace(dynamic, fixed, args)
         options = self.options
         report = CompileReport(keep_ir=keep_ir)
