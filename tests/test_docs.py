@@ -184,7 +184,7 @@ def test_readme_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     (layer,) = blocks(ROOT / "README.md", "mlir")
     Path("layer.mlir").write_text(layer)
     commands = [line for body in blocks(ROOT / "README.md", "") for line in body.splitlines() if line.startswith("gradir-")]
-    assert len(commands) == 3
+    assert len(commands) == 6
     for command in commands:
         tool, *arguments = shlex.split(command)
         assert tools.run([tool.removeprefix("gradir-"), *arguments]) == 0, capsys.readouterr().err
