@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, MemRefType, UnitAttr, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -111,6 +111,13 @@ class WarpgroupMmaOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     WORDS: ClassVar[tuple[str, ...]] = ("waitGroup", "transposeA", "transposeB")
+
+    @staticmethod
+    def make(a: SSAValue, b: SSAValue, c: SSAValue, *, turned: tuple[bool, bool] = (False, False), groups: int = 0) -> WarpgroupMmaOp:
+        """`a @ b + c`; `turned`: which factors lie across the depth."""
+        properties: dict[str, Attribute] = {"waitGroup": IntegerAttr(groups, i64)}
+        properties.update((word, UnitAttr()) for word, there in zip(("transposeA", "transposeB"), turned) if there)
+        return WarpgroupMmaOp.create(operands=[a, b, c], result_types=[c.type], properties=properties)
 
     @property
     def groups(self) -> int:

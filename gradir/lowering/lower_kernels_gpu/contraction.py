@@ -20,7 +20,7 @@ from gradir.dialects.upstream import gpu, memref, vector
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
 from gradir.lowering.lower_kernels.tiles import NotCovered
-from gradir.lowering.lower_kernels_gpu import matrix_units, multiply_adds
+from gradir.lowering.lower_kernels_gpu import hopper, matrix_units, multiply_adds
 from gradir.lowering.lower_kernels_gpu.epilogue import tile_results
 from gradir.lowering.lower_kernels_gpu.launch import Launch, place
 from gradir.lowering.lower_kernels_gpu.product import Product, product_of
@@ -56,6 +56,11 @@ class Tiles:
     @property
     def mma(self) -> bool:
         return self.inner[0] >= _WARP_ROWS
+
+    @property
+    def warpgroups(self) -> bool:
+        """Is the tile one of two warpgroups (see `hopper`)?"""
+        return self == Tiles(hopper.ROWS, hopper.COLUMNS, hopper.DEPTH, (hopper.HEIGHT, hopper.COLUMNS), hopper.STAGES, 1)
 
     @property
     def threads(self) -> int:

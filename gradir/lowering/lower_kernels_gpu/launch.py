@@ -12,9 +12,10 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, IndexType, IntegerAttr, StringAttr, i1, i8, i32, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from gradir.dialects.upstream import arith, func, gpu, scf
+from gradir.dialects.upstream.nvgpu_types import TensorMapType
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp, Kernel, Space, bind, bind_op, compute
 from gradir.lowering.lower_kernels.bodies import combine, widened
@@ -41,6 +42,8 @@ class Launch:
     blocks: int = 1
     temporaries: list[SSAValue] = field(default_factory=list[SSAValue])
     """Level-3 temporaries that live in device memory during this launch, in the order of the extra operands."""
+    maps: list[tuple[int, TensorMapType]] = field(default_factory=list[tuple[int, TensorMapType]])
+    """Tensor maps that the host makes: of which operand, of which type; the last operands."""
     _shared: int = 0
     dynamic_bytes: int = 0
     """Workgroup memory that the launch has to ask for: more than a function may declare."""
@@ -101,6 +104,13 @@ class Launch:
 
         loop_between(self.b, first, total, self.blocks * per_block, [], step)
 
+    def tensor_map(self, operand: BlockArgument, t: TensorMapType) -> SSAValue:
+        """The tensor map of a whole operand, made by the host."""
+        block = self.b.block
+        assert operand.block is block and not self._shared
+        self.maps.append((operand.index, t))
+        return block.insert_arg(t, len(block.args))
+
     def workgroup(self, element: Attribute, *shape: int) -> SSAValue:
         """Memory that the threads of a block share."""
         block = self.b.block
@@ -123,6 +133,7 @@ class Launch:
         given = self.kernel.source.arg_attrs
         own = list(given.data) if given is not None else [DictionaryAttr({}) for _ in self.kernel.source.body.block.args]
         own += [DictionaryAttr({"gradir.access": StringAttr("readwrite")}) for _ in self.temporaries]
+        own += [DictionaryAttr({"gradir.access": StringAttr("read")}) for _ in self.maps]
         function = gpu.kernel_function(name, Region(block), operands, (*self.threads, 1), own)
         align_accesses(function)
         return function

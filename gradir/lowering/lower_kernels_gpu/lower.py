@@ -6,17 +6,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    UnrankedMemRefType,
+    i32,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, Schedule
 from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
-from gradir.dialects.upstream import arith, func, gpu, linalg, memref
+from gradir.dialects.upstream import arith, func, gpu, linalg, memref, nvgpu_hopper
+from gradir.dialects.upstream.nvgpu_types import TensorMapType
 from gradir.ir.builder import Builder, new_function
 from gradir.lowering.groups import Group, group_of_kernel
 from gradir.lowering.lower_kernels.binding import starts_a_reduction
 from gradir.lowering.lower_kernels.builder import i32_array
 from gradir.lowering.lower_kernels.tiles import NotCovered
+from gradir.lowering.lower_kernels_gpu import hopper
 from gradir.lowering.lower_kernels_gpu.attention import lower_attention
 from gradir.lowering.lower_kernels_gpu.columns import plan_reduction, reduce_in_launches
 from gradir.lowering.lower_kernels_gpu.contraction import Tiles, gpu_schedule, lower_product, workspace_type
@@ -110,6 +123,9 @@ def _contraction(source: func.FuncOp, group: Group, target: CudaTargetAttr) -> _
     assert isinstance(schedule, Schedule)
     tiles = Tiles.of(gpu_schedule(schedule, group, target))
     launch = Launch.of_group(source, group, [], (THREADS, 1))
+    if tiles.warpgroups:
+        hopper.lower_warpgroups(launch, product_of(launch, group), target)
+        return _Plan(source, [], [launch])
     if tiles.parts == 1:
         lower_product(launch, group, tiles, target, None)
         return _Plan(source, [], [launch])
@@ -221,7 +237,8 @@ def _host(plan: _Plan, names: Sequence[str]) -> func.FuncOp:
         threads = [number(n) for n in (*launch.threads, 1)]
         symbol = SymbolRefAttr(DEVICE_MODULE, [name])
         shared = b(arith.ConstantOp, [], [i32], {"value": IntegerAttr(launch.dynamic_bytes, i32)}) if launch.dynamic_bytes else None
-        op = gpu.LaunchFuncOp.make(symbol, grid, threads, [*block.args, *extra], shared)
+        maps = [_tensor_map(b, block.args[position], t, number) for position, t in getattr(launch, "maps", ())]
+        op = gpu.LaunchFuncOp.make(symbol, grid, threads, [*block.args, *extra, *maps], shared)
         op.location = source.location
         block.add_op(op)
     for memory in extra:
@@ -232,6 +249,12 @@ def _host(plan: _Plan, names: Sequence[str]) -> func.FuncOp:
     for key, value in source.properties.items():
         new_host.properties.setdefault(key, value)
     return new_host
+
+
+def _tensor_map(b: Builder, memory: SSAValue, t: TensorMapType, number: Callable[[int], SSAValue]) -> SSAValue:
+    """The tensor map of a whole buffer."""
+    whole = b(memref.CastOp, [memory], [UnrankedMemRefType.from_type(t.tensor.element_type)])
+    return b(nvgpu_hopper.TmaCreateDescriptorOp, [whole, *(number(n) for n in t.tensor.get_shape())], [t])
 
 
 def _size(b: Builder, alloc: memref.AllocOp, position: int, values: dict[SSAValue, SSAValue]) -> SSAValue:

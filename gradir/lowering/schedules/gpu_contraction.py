@@ -58,6 +58,8 @@ SIMT_TILES = (
     (256, 4, 4, 4),
 )
 """Rows and columns of a block's tile, then of a thread's."""
+WARPGROUP_SUMS = 64 * 128
+"""A tile of so many sums is a warpgroup's: of sm_90a, where a schedule asks for it."""
 MOST_SPLITS = 32
 MOST_WORKSPACE = 64 << 20
 """Bytes of all parts of sums."""
@@ -199,6 +201,9 @@ def reason_gpu_contraction(group: Group, target: CudaTargetAttr, schedule: Contr
     block, tile = schedule.field("block"), schedule.field("tile")
     if not block:
         return "sizes that only the run knows: a thread for each element"
+    if tile[0] * tile[1] >= WARPGROUP_SUMS:
+        size = " x ".join(map(str, block))
+        return f"tiles of {size} by two warpgroups that multiply and one that copies, {schedule.field('stages')[0]} stages"
     warps = tile[0] >= 16
     threads = block[0] * block[1] // (tile[0] * tile[1]) * (32 if warps else 1)
     unit = "on tensor cores, {} x {} a warp" if warps else "of multiply-adds, {} x {} a thread"
