@@ -38,7 +38,8 @@ from gradir.lowering.lower_kernels_gpu.epilogue import add_parts
 from gradir.lowering.lower_kernels_gpu.launch import Launch
 from gradir.lowering.lower_kernels_gpu.maps import THREADS, lower_elementwise, map_op, map_points
 from gradir.lowering.lower_kernels_gpu.product import product_of
-from gradir.lowering.lower_kernels_gpu.rows import plan_rows, sweep_rows
+from gradir.lowering.lower_kernels_gpu.row_plan import plan_rows
+from gradir.lowering.lower_kernels_gpu.rows import sweep_rows
 from gradir.lowering.lower_kernels_gpu.templates import Sequential
 
 DEVICE_MODULE = "kernels"
