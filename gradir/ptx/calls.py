@@ -111,15 +111,7 @@ class Calls(Paths):
             self.end(gang, lanes)
         else:
             gang.frames[depth].joined |= lanes
-            rest = gang.mask & ~lanes
-            some = rest.any(1)
-            if some.any():
-                part = gang.part(np.flatnonzero(some))
-                part.mask = rest[some]
-                part.position += 1
-                self.put(part)
-            if not some.all():
-                self.unwind(gang.part(np.flatnonzero(~some)))
+            self.leave(gang, lanes)
         raise Finished
 
     def go_on(self, gang: Gang, frame: Frame) -> None:

@@ -104,6 +104,12 @@ class Paths(Operands):
         """These lanes are done; others of their warps go on."""
         self.alive[gang.warps] &= ~lanes
         self.changes += 1
+        self.leave(gang, lanes)
+        self.lanes_ended()
+        raise Finished
+
+    def leave(self, gang: Gang, lanes: Array) -> None:
+        """The other lanes go on behind this instruction; warps that have none go on with whoever waits on their stacks."""
         rest = gang.mask & ~lanes
         some = rest.any(1)
         if some.any():
@@ -113,8 +119,6 @@ class Paths(Operands):
             self.put(part)
         if not some.all():
             self.unwind(gang.part(np.flatnonzero(~some)))
-        self.lanes_ended()
-        raise Finished
 
     def unwind(self, gang: Gang) -> None:
         """No lane of these warps is active: whoever waits on their stacks goes on."""

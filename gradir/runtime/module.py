@@ -22,6 +22,7 @@ from gradir.runtime.call import Lent, invoke
 from gradir.runtime.cuda.spec import DeviceSpec
 from gradir.runtime.dispatch import ARRAY, DirectCall, Dispatch, Entry, Place, tuple_of
 from gradir.runtime.donation import take_over
+from gradir.runtime.failures import assertion_failed
 from gradir.runtime.library.table import LibraryTable, failure
 from gradir.runtime.loader import Library, load_object
 from gradir.runtime.manifest import FunctionSpec, Manifest
@@ -177,17 +178,8 @@ class Function(DirectCall):
         line = self._manifest.source_map.get(op_id)
         if status == abi.STATUS_CALLBACK:
             raise failure(line, f"@{self.name}", operands[0])
-        raise GradirError(
-            (line.message if line and line.message else "an assertion of the program does not hold"),
-            part="runtime",
-            code="RT020",
-            op=line.op if line else "",
-            function=line.function if line else f"@{self.name}",
-            location=line.location if line else "",
-            expected="the asserted condition",
-            found=f"status {status}, code {code}, operands {list(operands)}" if any(operands) else "it does not hold",
-            hint="check the inputs of this call",
-        )
+        found = f"status {status}, code {code}, operands {list(operands)}" if any(operands) else "it does not hold"
+        raise assertion_failed(line, self.name, found)
 
 
 class Module:

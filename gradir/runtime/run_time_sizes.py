@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from gradir import size_algebra
-from gradir.errors import GradirError
-from gradir.runtime.caller import caller_location
+from gradir.runtime.failures import misuse
 from gradir.runtime.manifest import Dim, FunctionSpec
 
 
@@ -50,7 +49,9 @@ class CallSizes:
         for limits in self.spec.sizes:
             if limits.name in self.values and not limits.holds(self.values[limits.name][0]):
                 found, where = self.values[limits.name]
-                raise self._error("RT009", f"the size '{limits.name}' is not allowed", str(limits), f"{found} ({where})", "pad the input")
+                raise misuse(
+                    self.spec, "RT009", f"the size '{limits.name}' is not allowed", str(limits), f"{found} ({where})", "pad the input"
+                )
 
     def of(self, size: Dim) -> int | None:
         """The number that a size of the signature is in this call; None where nothing tells."""
@@ -69,16 +70,4 @@ class CallSizes:
             self.values[name] = left // factor, f"{size} = {found}, {where}"
 
     def _refuse(self, message: str, expected: str, found: str, hint: str) -> NoReturn:
-        raise self._error("RT004", message, expected, found, hint)
-
-    def _error(self, code: str, message: str, expected: str, found: str, hint: str) -> GradirError:
-        return GradirError(
-            message,
-            part="runtime",
-            code=code,
-            function=f"@{self.spec.name}",
-            location=caller_location(),
-            expected=expected,
-            found=found,
-            hint=hint,
-        )
+        raise misuse(self.spec, "RT004", message, expected, found, hint)

@@ -9,10 +9,10 @@ import numpy as np
 
 from gradir.errors import GradirError
 from gradir.runtime.buffer import Buffer, pool_array
-from gradir.runtime.caller import caller_location
 from gradir.runtime.cuda.array import DeviceArray
 from gradir.runtime.dlpack import from_dlpack
 from gradir.runtime.dtypes import dtype_name, numpy_dtype
+from gradir.runtime.failures import misuse
 from gradir.runtime.manifest import FunctionSpec, TensorSpec
 from gradir.runtime.run_time_sizes import CallSizes
 
@@ -38,7 +38,7 @@ def check_inputs(spec: FunctionSpec, values: Sequence[Any]) -> tuple[list[Any], 
 
 def wrong_count(spec: FunctionSpec, found: int) -> GradirError:
     """The error for a call with another number of inputs."""
-    return _error(
+    return misuse(
         spec,
         "RT001",
         "wrong number of inputs",
@@ -61,22 +61,22 @@ def make_outputs(spec: FunctionSpec, sizes: CallSizes) -> list[Array | None]:
 def check_outputs(spec: FunctionSpec, given: Sequence[Any], sizes: CallSizes) -> list[Array]:
     """The arrays of `out=`, after checking that results can be written there (`GradirError` RT006)."""
     if len(given) != len(spec.outputs):
-        raise _error(spec, "RT006", "wrong number of arrays in out=", f"{len(spec.outputs)} arrays", str(len(given)), "one per result")
+        raise misuse(spec, "RT006", "wrong number of arrays in out=", f"{len(spec.outputs)} arrays", str(len(given)), "one per result")
     arrays: list[Array] = []
     for index, (tensor, value) in enumerate(zip(spec.outputs, given, strict=True)):
         array = _as_output(value)
         what = f"output {index} '{tensor.name}'"
         if not isinstance(array, np.ndarray):
-            raise _error(spec, "RT006", f"{what} is not an array", str(tensor), type(value).__name__, "pass a numpy array or a Buffer")
+            raise misuse(spec, "RT006", f"{what} is not an array", str(tensor), type(value).__name__, "pass a numpy array or a Buffer")
         found = _array_text(array)
         if array.dtype != numpy_dtype(tensor.dtype) or not _shape_fits(tensor, array.shape, sizes):
-            raise _error(spec, "RT006", f"{what} has another shape or element type", _expected_text(tensor, sizes), found, "see expected")
+            raise misuse(spec, "RT006", f"{what} has another shape or element type", _expected_text(tensor, sizes), found, "see expected")
         if not array.flags.writeable:
-            raise _error(spec, "RT006", f"{what} is read-only", "a writable array", f"read-only {found}", "pass a writable array")
+            raise misuse(spec, "RT006", f"{what} is read-only", "a writable array", f"read-only {found}", "pass a writable array")
         for other, earlier in enumerate(arrays):
             if _share_bytes(array, earlier):
                 hint = "pass an array of its own for each result"
-                raise _error(spec, "RT006", f"{what} shares memory with output {other}", "arrays that do not overlap", found, hint)
+                raise misuse(spec, "RT006", f"{what} shares memory with output {other}", "arrays that do not overlap", found, hint)
         arrays.append(array)
     return arrays
 
@@ -95,7 +95,7 @@ def no_outputs(spec: FunctionSpec, given: Any) -> GradirError:
     expected = ", ".join(map(str, spec.outputs)) or "()"
     many = f"a tuple of {len(spec.outputs)} arrays: {expected}"
     wanted = f"an array {expected}" if len(spec.outputs) == 1 else many
-    return _error(spec, "RT006", "out= is no array", wanted, type(given).__name__, "pass numpy arrays or Buffers")
+    return misuse(spec, "RT006", "out= is no array", wanted, type(given).__name__, "pass numpy arrays or Buffers")
 
 
 def _share_bytes(a: Array, b: Array) -> bool:
@@ -132,7 +132,7 @@ def check_array(spec: FunctionSpec, tensor: TensorSpec, shape: tuple[int, ...], 
     """Raise the error of an array whose element type or shape does not fit; note the sizes that it binds."""
     dtype = numpy_dtype(tensor.dtype)
     if found != dtype:
-        raise _error(
+        raise misuse(
             spec,
             "RT003",
             f"input '{tensor.name}' has another element type",
@@ -141,11 +141,11 @@ def check_array(spec: FunctionSpec, tensor: TensorSpec, shape: tuple[int, ...], 
             f"convert it: x.astype({dtype.name!r})",
         )
     if len(shape) != len(tensor.shape):
-        raise _error(spec, "RT002", f"input '{tensor.name}' has another rank", str(tensor), _text(shape, found), "reshape it")
+        raise misuse(spec, "RT002", f"input '{tensor.name}' has another rank", str(tensor), _text(shape, found), "reshape it")
     for k, (want, have) in enumerate(zip(tensor.shape, shape, strict=True)):
         if isinstance(want, int) and want != have:
             what = f"input '{tensor.name}' has another size in dim {k}"
-            raise _error(spec, "RT002", what, str(tensor), _text(shape, found), "pass the shape compiled for")
+            raise misuse(spec, "RT002", what, str(tensor), _text(shape, found), "pass the shape compiled for")
         if isinstance(want, str):
             sizes.see(want, have, f"dim {k} of '{tensor.name}'")
 
@@ -169,7 +169,7 @@ def as_array(spec: FunctionSpec, tensor: TensorSpec, value: Any) -> Array:
         return from_dlpack(exporter)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return np.asarray(value)
-    raise _error(
+    raise misuse(
         spec,
         "RT005",
         f"input '{tensor.name}' is not an array",
@@ -187,7 +187,7 @@ def _number(spec: FunctionSpec, tensor: TensorSpec, value: complex) -> Array:
         array = None
     lossy = array is None or (isinstance(value, float) and dtype.kind in "iub") or (dtype.kind == "b" and not isinstance(value, bool))
     if array is None or lossy:
-        raise _error(
+        raise misuse(
             spec, "RT003", f"input '{tensor.name}' cannot hold this number", str(tensor), repr(value), "pass a number of that element type"
         )
     return array
@@ -201,7 +201,7 @@ def output_shape(spec: FunctionSpec, tensor: TensorSpec, sizes: CallSizes) -> tu
         if size is not None:
             shape.append(size)
         else:
-            raise _error(
+            raise misuse(
                 spec,
                 "RT008",
                 f"the size of dim {k} of output '{tensor.name}' is not known before the call",
@@ -229,16 +229,3 @@ def _array_text(array: Array) -> str:
 
 def _text(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     return "x".join((*map(str, shape), dtype_name(dtype)))
-
-
-def _error(spec: FunctionSpec, code: str, message: str, expected: str, found: str, hint: str) -> GradirError:
-    return GradirError(
-        message,
-        part="runtime",
-        code=code,
-        function=f"@{spec.name}",
-        location=caller_location(),
-        expected=expected,
-        found=found,
-        hint=hint,
-    )

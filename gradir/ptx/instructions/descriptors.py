@@ -90,7 +90,7 @@ def _check_order(machine: Machine, gang: Gang, block: Array, at: Array, times: A
 
 
 def agents_of(machine: Machine, warps: Array) -> Array:
-    """The agents of the warpgroups of some warps."""
+    """Under which number the clocks know the warpgroup of each of these warps, as a reader of matrices."""
     blocks = machine.blocks
     per_block = -(-blocks.per_block // WARPS)
     return blocks.block_of(warps) % blocks.cluster_size * per_block + warps % blocks.per_block // WARPS

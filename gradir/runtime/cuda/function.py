@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from gradir import size_algebra
-from gradir.errors import GradirError
 from gradir.runtime import abi
 from gradir.runtime.call import scalar_word
 from gradir.runtime.caller import caller_location
@@ -17,6 +16,7 @@ from gradir.runtime.cuda.device import Device, Stream
 from gradir.runtime.cuda.program import GRAPH_LAUNCHES, Captured, DeviceProgram, GraphCache, Outcome
 from gradir.runtime.donation import shared_memory
 from gradir.runtime.dtypes import numpy_dtype
+from gradir.runtime.failures import assertion_failed, misuse
 from gradir.runtime.library.table import failure
 from gradir.runtime.manifest import FunctionSpec, TensorSpec
 from gradir.runtime.run_time_sizes import CallSizes
@@ -95,14 +95,18 @@ class DeviceFunction:
         for tensor, target in zip(self.spec.outputs, given):
             if isinstance(target, np.ndarray) and not target.flags.writeable:
                 found = f"a read-only array for '{tensor.name}'"
-                raise self._error("RT006", f"out= of '{tensor.name}' is read-only", "a writable array", found, "pass a writable array")
+                raise misuse(
+                    self.spec, "RT006", f"out= of '{tensor.name}' is read-only", "a writable array", found, "pass a writable array"
+                )
         results = self.flat(*values)
         if len(given) != len(results):
-            raise self._error("RT006", "wrong number of arrays in out=", f"{len(results)} arrays", str(len(given)), "one per result")
+            raise misuse(self.spec, "RT006", "wrong number of arrays in out=", f"{len(results)} arrays", str(len(given)), "one per result")
         for tensor, target, result in zip(self.spec.outputs, given, results, strict=True):
             if not isinstance(target, DeviceArray | np.ndarray) or tuple(target.shape) != result.shape:
                 found = type(target).__name__ if not hasattr(target, "shape") else "x".join(map(str, target.shape))
-                raise self._error("RT006", f"out= does not fit '{tensor.name}'", str(tensor), found, "pass an array of the result's shape")
+                raise misuse(
+                    self.spec, "RT006", f"out= does not fit '{tensor.name}'", str(tensor), found, "pass an array of the result's shape"
+                )
             if isinstance(target, np.ndarray):
                 target[...] = result.numpy()
             else:
@@ -231,29 +235,8 @@ class DeviceFunction:
             raise self.program.refused(self.name, op_id, operands[0])
         if outcome.status == abi.STATUS_CALLBACK:
             raise failure(line, f"@{self.name}", operands[0])
-        raise GradirError(
-            (line.message if line and line.message else "an assertion of the program does not hold"),
-            part="runtime",
-            code="RT020",
-            op=line.op if line else "",
-            function=line.function if line and line.function else f"@{self.name}",
-            location=line.location if line else "",
-            expected="the asserted condition",
-            found=f"status {outcome.status}, code {code}" if outcome.status != abi.STATUS_ASSERTION else "it does not hold",
-            hint="check the inputs of this call",
-        )
-
-    def _error(self, code: str, message: str, expected: str, found: str, hint: str) -> GradirError:
-        return GradirError(
-            message,
-            part="runtime",
-            code=code,
-            function=f"@{self.name}",
-            location=caller_location(),
-            expected=expected,
-            found=found,
-            hint=hint,
-        )
+        detail = f"status {outcome.status}, code {code}" if outcome.status != abi.STATUS_ASSERTION else "it does not hold"
+        raise assertion_failed(line, self.name, detail)
 
 
 def _overlap(a: DeviceArray, b: DeviceArray) -> bool:
