@@ -72,7 +72,7 @@ def _residuals(kept: ResidualReport) -> list[str]:
     return out
 
 
-def _figure(value: object) -> str:
+def readable(value: object) -> str:
     """A result as people read it: four digits of a fraction."""
     return f"{value:.4g}" if isinstance(value, float) and abs(value) < 1000 else str(value)
 
@@ -88,7 +88,7 @@ def page(
 ) -> None:
     """The page: figures, time per stage, and each model's step at each level, with what its gradient keeps and its kernels cost."""
     out = [f"<!doctype html><meta charset=utf-8><title>Digits, level by level</title><style>{STYLE}</style><h1>Digits, level by level</h1>"]
-    out += ["<table>", *(f"<tr><td>{html.escape(k)}<td>{html.escape(_figure(v))}" for k, v in results.items()), "</table>"]
+    out += ["<table>", *(f"<tr><td>{html.escape(k)}<td>{html.escape(readable(v))}" for k, v in results.items()), "</table>"]
     out += [f'<p><img src="{p.name}" alt="{p.stem}">' for p in pictures]
     out += ["<h2>Compiling the MLP step, empty caches</h2><table><tr><th>stage<th>ms"]
     out += [f"<tr><td>{html.escape(k)}<td>{v * 1e3:.1f}" for k, v in stages.items()]

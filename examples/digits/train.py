@@ -181,7 +181,7 @@ def show(results: dict[str, Any], stages: dict[str, float]) -> None:
         timing.add_row(name, f"{seconds * 1e3:.1f}")
     figures = Table("figure", "value", title="Digits")
     for name, value in results.items():
-        figures.add_row(name, str(value))
+        figures.add_row(name, report.readable(value))
     CONSOLE.print(timing, figures)
 
 
