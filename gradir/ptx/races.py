@@ -97,20 +97,24 @@ class SharedHistory:
         mine = warps % self.peers
         known = self.clocks[warps, : self.columns]
         now = known[np.arange(len(warps)), mine]
-        for cell in self._cells(offsets, width):
-            self._with_writer(known, mine, blocks, cell, races, others, strong)
+        writer, written_at, write_place, read_place = (
+            kept.reshape(-1) for kept in (self._writer, self._written_at, self._write_place, self._read_place)
+        )
+        first = blocks * self._writer.shape[1] + offsets // self.granule
+        for cell in (first + k for k in range(max(1, width // self.granule))):
+            self._with_writer(known, mine, cell, races, others, strong)
             if not writes:
                 if not strong:
-                    self._read_at[blocks, cell, mine] = now
-                    self._read_place[blocks, cell] = place
+                    self._read_at.reshape(-1)[cell * self.columns + mine] = now
+                    read_place[cell] = place
                 continue
-            self._with_readers(known, mine, blocks, cell, races, others)
-            self._writer[blocks, cell] = mine
-            self._written_at[blocks, cell] = now
-            self._write_place[blocks, cell] = place
-            self._strong[blocks, cell] = strong
+            self._with_readers(known, mine, cell, races, others)
+            writer[cell] = mine
+            written_at[cell] = now
+            write_place[cell] = place
+            self._strong.reshape(-1)[cell] = strong
             if not strong:
-                twice = (self._writer[blocks, cell] != mine) & ~races  # another warp in the same step
+                twice = (writer[cell] != mine) & ~races  # another warp in the same step
                 others[twice] = place
                 races |= twice
         return races, others
@@ -150,23 +154,21 @@ class SharedHistory:
         """What is kept of every cell, so many cells together."""
         return kept.reshape(kept.shape[0], -1, per, *kept.shape[2:])
 
-    def _with_readers(self, known: Array, mine: Array, blocks: Array, cell: Array, races: Array, others: Array) -> None:
-        unknown = self._read_at[blocks, cell] > known
+    def _with_readers(self, known: Array, mine: Array, cell: Array, races: Array, others: Array) -> None:
+        unknown = self._read_at.reshape(-1, self.columns).take(cell, 0) > known
         unknown[np.arange(len(mine)), mine] &= mine >= self.peers
-        bad = unknown.any(1) & ~races
-        others[bad] = self._read_place[blocks, cell][bad]
-        races |= bad
+        if unknown.any():
+            bad = unknown.any(1) & ~races
+            others[bad] = self._read_place.reshape(-1)[cell[bad]]
+            races |= bad
 
-    def _with_writer(self, known: Array, mine: Array, blocks: Array, cell: Array, races: Array, others: Array, strong: bool) -> None:
-        writer = self._writer[blocks, cell]
-        told = known[np.arange(len(mine)), np.maximum(writer, 0)]
+    def _with_writer(self, known: Array, mine: Array, cell: Array, races: Array, others: Array, strong: bool) -> None:
+        writer = self._writer.reshape(-1)[cell]
+        told = known.reshape(-1)[np.arange(len(mine)) * known.shape[1] + np.maximum(writer, 0)]
         own = (writer == mine) & (mine < self.peers)
-        bad = (writer >= 0) & ~own & (self._written_at[blocks, cell] > told) & ~races
+        bad = (writer >= 0) & ~own & (self._written_at.reshape(-1)[cell] > told) & ~races
         if strong:
-            bad &= ~self._strong[blocks, cell]
-        others[bad] = self._write_place[blocks, cell][bad]
-        races |= bad
-
-    def _cells(self, offsets: Array, width: int) -> list[Array]:
-        first = offsets // self.granule
-        return [first + k for k in range(max(1, width // self.granule))]
+            bad &= ~self._strong.reshape(-1)[cell]
+        if bad.any():
+            others[bad] = self._write_place.reshape(-1)[cell[bad]]
+            races |= bad
