@@ -15,7 +15,7 @@ from gradir.autodiff import scalars
 from gradir.dialects import nd
 from gradir.dialects.nd.creation import splat_attr
 from gradir.dialects.nd.shape import TO_END, padded_shape
-from gradir.dialects.types import Dim, complex_of, element_of, i64_array, is_complex, is_unsigned, real_of, shape_of, tensor
+from gradir.dialects.types import Dim, complex_of, element_of, i64_array, is_complex, is_unsigned, real_of, segments, shape_of, tensor
 from gradir.dialects.upstream import arith, linalg, tensor as upstream_tensor
 from gradir.errors import GradirError
 from gradir.ir.builder import Builder
@@ -134,7 +134,7 @@ class TensorBuilder:
                 sizes.append(self.builder(upstream_tensor.DimOp, [value, at], [INDEX]))
         zero = scalars.constant(self.builder, 0.0, element_of(kind))
         empty = self.builder(upstream_tensor.EmptyOp, sizes, [kind])
-        return self.builder(linalg.FillOp, [zero, empty], [kind], {"operandSegmentSizes": linalg.segments(1, 1)})
+        return self.builder(linalg.FillOp, [zero, empty], [kind], {"operandSegmentSizes": segments(1, 1)})
 
     def iota(self, kind: Attribute, dim: int) -> SSAValue:
         return self.emit(nd.IotaOp, self.sizes(shape_of(kind)), kind, dim=IntegerAttr(dim, i64))

@@ -17,7 +17,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 
 from gradir.dialects.linear import INDEX, Linear, arithmetic, dims_in, index, linear, value_of
 from gradir.dialects.slices import Number, extract_slice, insert_slice, sliced_type
-from gradir.dialects.types import shape_of
+from gradir.dialects.types import segments, shape_of
 from gradir.dialects.upstream import arith, linalg, scf, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.ir.copying import copy_into
@@ -85,7 +85,7 @@ class Nest:
         properties = {
             "indexing_maps": ArrayAttr([AffineMapAttr(m) for m in nest.maps]),
             "iterator_types": ArrayAttr([PARALLEL if flag else REDUCTION for flag in nest.parallel]),
-            "operandSegmentSizes": linalg.segments(len(nest.inputs), len(nest.outputs)),
+            "operandSegmentSizes": segments(len(nest.inputs), len(nest.outputs)),
         }
         return list(builder.op(linalg.GenericOp, nest.operands, [v.type for v in nest.outputs], properties, [Region(body)]).results)
 

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, REASON_ATTRIBUTE, ContractionAttr, ElementwiseAttr
 from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
-from gradir.dialects.types import element_of, reassociation, shape_of
+from gradir.dialects.types import element_of, reassociation, segments, shape_of
 from gradir.dialects.upstream import func, linalg, scf, tensor
 from gradir.ir.builder import Builder, new_function
 from gradir.ir.passes import Pass, PassContext
@@ -149,7 +149,7 @@ class _Hoister:
         properties: dict[str, Attribute] = {
             "indexing_maps": ArrayAttr([AffineMapAttr(m) for m in maps]),
             "iterator_types": ArrayAttr([parallel] * 3),
-            "operandSegmentSizes": linalg.segments(1, 1),
+            "operandSegmentSizes": segments(1, 1),
         }
         result = builder(linalg.GenericOp, block.args, (made,), properties, regions=[Region(body)])
         builder(func.ReturnOp, [result])

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntegerAttr, i1, i64
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
-from gradir.dialects.types import element_of
+from gradir.dialects.types import element_of, segments
 from gradir.dialects.upstream import arith, linalg
 from gradir.lowering.groups import is_generic
 from gradir.lowering.groups.loops import pure_dims
@@ -92,7 +92,7 @@ def _inline(op: linalg.GenericOp, reader: linalg.GenericOp, index: int) -> None:
     kept = [k for k in range(count) if k != index]
     body.erase_arg(body.args[index])
     reader.operands = [*(reader.operands[k] for k in kept), *op.inputs, *reader.outputs]
-    reader.properties["operandSegmentSizes"] = linalg.segments(count - 1 + len(moved), 1)
+    reader.properties["operandSegmentSizes"] = segments(count - 1 + len(moved), 1)
     reader.properties["indexing_maps"] = ArrayAttr([AffineMapAttr(m) for m in (*(maps[k] for k in kept), *moved, *maps[count:])])
 
 

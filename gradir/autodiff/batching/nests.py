@@ -20,7 +20,7 @@ from gradir.autodiff.reverse.sweep import clone
 from gradir.autodiff.tensors import INDEX
 from gradir.dialects.nests import Nest
 from gradir.dialects.slices import Number, dropped_dims, extract_slice, insert_slice, mixed
-from gradir.dialects.types import element_of, i64_array, rank_of, reassociation, shape_of
+from gradir.dialects.types import element_of, i64_array, rank_of, reassociation, segments, shape_of
 from gradir.dialects.upstream import arith, linalg, math, tensor
 from gradir.ir.builder import Builder
 from gradir.ir.copying import copy_into
@@ -34,7 +34,7 @@ def empty(lanes: Lanes, kind: TensorType[Any]) -> SSAValue:
 
 def fill(lanes: Lanes, number: SSAValue, kind: TensorType[Any]) -> SSAValue:
     """A tensor filled with a scalar."""
-    return lanes.builder(linalg.FillOp, [number, empty(lanes, kind)], [kind], {"operandSegmentSizes": linalg.segments(1, 1)})
+    return lanes.builder(linalg.FillOp, [number, empty(lanes, kind)], [kind], {"operandSegmentSizes": segments(1, 1)})
 
 
 @structured(linalg.GenericOp)

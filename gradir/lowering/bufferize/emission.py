@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import SymbolRefAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from gradir.dialects.types import groups_of, ints
+from gradir.dialects.types import groups_of, ints, segments
 from gradir.dialects.upstream import arith, func, linalg, memref, tensor
 from gradir.ir.builder import Builder
 from gradir.lowering.bufferize.buffers import Slot
@@ -161,7 +161,7 @@ class Emitter(Memory):
 
     def _splat(self, op: tensor.SplatOp) -> None:
         memory = self.define(op.result)
-        self.builder(linalg.FillOp, [self.scalar(op.input), memory], (), {"operandSegmentSizes": linalg.segments(1, 1)})
+        self.builder(linalg.FillOp, [self.scalar(op.input), memory], (), {"operandSegmentSizes": segments(1, 1)})
 
     def _linalg(self, op: Any) -> None:
         inputs = [self.at(v) if isinstance(v.type, TensorType) else self.scalar(v) for v in op.inputs]

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from gradir.dialects.types import Dim, Shape, element_of, i64_array, i64_attr, reassociation, shape_of, tensor
+from gradir.dialects.types import Dim, Shape, element_of, i64_array, i64_attr, reassociation, segments, shape_of, tensor
 from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.lowering.convert_nd_to_linalg.conversions import convert, widen
@@ -82,7 +82,7 @@ class Nests:
         """The accumulator of a reduction: every element `value`."""
         destination = self.empty(element, shape)
         scalar = self.builder(arith.ConstantOp, (), (lowered(element),), {"value": number(value, lowered(element))})
-        return self.builder(linalg.FillOp, (scalar, destination), (destination.type,), {"operandSegmentSizes": linalg.segments(1, 1)})
+        return self.builder(linalg.FillOp, (scalar, destination), (destination.type,), {"operandSegmentSizes": segments(1, 1)})
 
     def nest(
         self,
@@ -135,7 +135,7 @@ class Nests:
             {
                 "indexing_maps": _maps(len(kinds), (*indices, out_index)),
                 "iterator_types": iterators(kinds),
-                "operandSegmentSizes": linalg.segments(len(operands), 1),
+                "operandSegmentSizes": segments(len(operands), 1),
             },
             regions=(Region(block),),
         )
@@ -195,7 +195,7 @@ class Nests:
             tensors.ExtractSliceOp,
             (source, *operands),
             (tensor(element_of(source), kept),),
-            {**properties, "operandSegmentSizes": linalg.segments(1, *counts)},
+            {**properties, "operandSegmentSizes": segments(1, *counts)},
         )
 
     def insert_slice(self, value: SSAValue, into: SSAValue, offsets: Sequence[Offset], sizes: Shape, strides: Sequence[int]) -> SSAValue:
@@ -206,7 +206,7 @@ class Nests:
             tensors.InsertSliceOp,
             (value, into, *operands),
             (into.type,),
-            {**properties, "operandSegmentSizes": linalg.segments(1, 1, *counts)},
+            {**properties, "operandSegmentSizes": segments(1, 1, *counts)},
         )
 
     def _slice(self, offsets: Sequence[Offset], sizes: Shape, strides: Sequence[int]) -> tuple[list[SSAValue], dict[str, Any]]:

@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineMap
 from gradir.dialects.linear import dims_in
 from gradir.dialects.nests import Nest, is_slice, pure_dims
 from gradir.dialects.slices import sizes_of
-from gradir.dialects.types import element_of, shape_of
+from gradir.dialects.types import element_of, segments, shape_of
 from gradir.dialects.upstream import arith, linalg, tensor as tensors
 from gradir.ir.builder import Builder
 from gradir.ir.copying import copy_into, copy_op
@@ -159,7 +159,7 @@ def _joined(builder: Builder, nest: Nest) -> list[SSAValue] | None:
     (output,) = nest.outputs
     kind = element_of(output)
     number = constant(builder, IDENTITIES[type(combine)](kind), kind)
-    start = builder(linalg.FillOp, [number, destination(builder, output)], [output.type], {"operandSegmentSizes": linalg.segments(1, 1)})
+    start = builder(linalg.FillOp, [number, destination(builder, output)], [output.type], {"operandSegmentSizes": segments(1, 1)})
     (reduced,) = replace(nest, outputs=(start,)).emit(builder)
     body = Block(arg_types=[kind] * 3)
     inner = Builder(body, builder.loc)

@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineMap
 from gradir.dialects.linear import INDEX, index
 from gradir.dialects.nests import Nest
 from gradir.dialects.slices import Number, added, insert_slice, mixed, sizes_of
-from gradir.dialects.types import element_of, shape_of
+from gradir.dialects.types import element_of, segments, shape_of
 from gradir.dialects.upstream import arith, linalg, math, tensor
 from gradir.ir.builder import Builder
 from gradir.ir.copying import copy_into
@@ -37,7 +37,7 @@ def pad(builder: Builder, op: tensor.PadOp) -> list[SSAValue]:
     assert last is not None
     value = last.operands[0]
     if value.owner is not region and not (isinstance(value.owner, Operation) and value.owner.parent is region):
-        whole: SSAValue = builder(linalg.FillOp, [value, empty], [empty.type], {"operandSegmentSizes": linalg.segments(1, 1)})
+        whole: SSAValue = builder(linalg.FillOp, [value, empty], [empty.type], {"operandSegmentSizes": segments(1, 1)})
     else:
         body = Block(arg_types=[element_of(op.result)])
         inner = Builder(body, op.location)

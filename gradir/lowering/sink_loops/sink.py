@@ -17,7 +17,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.ir.core import OpResult
 
-from gradir.dialects.types import shape_of
+from gradir.dialects.types import segments, shape_of
 from gradir.dialects.upstream import func, linalg, scf, tensor as upstream_tensor
 from gradir.ir.passes import Pass, PassContext
 from gradir.lowering.sink_loops.at_rest import stays_at_rest
@@ -112,7 +112,7 @@ def _nest(loop: Operation, kind: TensorType, elements: Elements) -> SSAValue:
         properties={
             "indexing_maps": ArrayAttr([*elements.maps, AffineMapAttr(AffineMap.identity(rank))]),
             "iterator_types": ArrayAttr([linalg.IteratorTypeAttr.parallel()] * rank),
-            "operandSegmentSizes": linalg.segments(len(elements.inputs), 1),
+            "operandSegmentSizes": segments(len(elements.inputs), 1),
         },
         regions=[Region(elements.body)],
         location=loop.location,
