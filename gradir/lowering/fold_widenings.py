@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from gradir.dialects.target import CudaTargetAttr
@@ -85,9 +85,5 @@ def fold(op: linalg.GenericOp, position: int, cast: linalg.GenericOp) -> None:
     before.replace_all_uses_with(new.results[0])
     block.erase_arg(before)
     if cast.results[0].first_use is None:
-        _remove(cast)
-
-
-def _remove(op: Operation) -> None:
-    op.detach()
-    op.erase()
+        cast.detach()
+        cast.erase()

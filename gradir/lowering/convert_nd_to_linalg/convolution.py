@@ -16,7 +16,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from gradir import size_algebra
 from gradir.dialects import nd
 from gradir.dialects.nd.shape import padded_shape
-from gradir.dialects.target import TARGET_ATTRIBUTE, CudaTargetAttr
+from gradir.dialects.target import CpuTargetAttr, target_of
 from gradir.dialects.types import Dim, Shape, element_of, is_unsigned, rank_of, shape_of
 from gradir.lowering.convert_nd_to_linalg.convolution_nests import Geometry, in_memory, sum_of_windows, window_form
 from gradir.lowering.convert_nd_to_linalg.convolution_phases import by_phases
@@ -69,11 +69,13 @@ def _result_layout(lowering: Lowering, op: nd.ConvGeneralOp, lhs: View) -> Layou
     extent, channels = shape[perm[-1]], shape[-1]
     if perm[-1] == beside and (not isinstance(extent, int) or extent >= LONG_ROW):
         return Layout(perm)
+    if not isinstance(target_of(op), CpuTargetAttr):
+        return plain(rank)
     known = all(isinstance(n, int) and n > 0 for n in (*shape, *shape_of(op.lhs), *shape_of(op.rhs)))
     window, positions = shape_of(op.rhs)[:-2], shape[1:-1]
     known = known and prod(cast("tuple[int, ...]", positions)) > prod(cast("tuple[int, ...]", window))  # no gradient of a filter
     moves = any(n != 1 for n in window) and op.number("feature_groups") == op.number("batch_groups") == 1
-    if beside == rank - 1 and known and moves and isinstance(channels, int) and channels >= LEAST_CHANNELS and _is_for_cpu(lowering):
+    if beside == rank - 1 and known and moves and isinstance(channels, int) and channels >= LEAST_CHANNELS:
         return Layout(perm) if _meets_its_own_order(lowering, op.result) else plain(rank)
     return plain(rank)
 
@@ -93,11 +95,6 @@ def _meets_its_own_order(lowering: Lowering, value: SSAValue) -> bool:
                 return False
         value = user.results[0]
     return False
-
-
-def _is_for_cpu(lowering: Lowering) -> bool:
-    module = lowering.function.parent_op()
-    return module is None or not isinstance(module.attributes.get(TARGET_ATTRIBUTE), CudaTargetAttr)
 
 
 def _padded_input(lowering: Lowering, op: nd.ConvGeneralOp) -> tuple[View, Shape]:

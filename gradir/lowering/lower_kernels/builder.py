@@ -52,6 +52,10 @@ STACK_BYTES = 128 << 10
 """Scratch up to this size is on the stack, larger scratch comes from the context's allocator."""
 _ALIGN = IntegerAttr(64, i64)
 _NO_OVERFLOW: dict[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+_TO_READ, _TO_WRITE = (
+    {"isWrite": BoolAttr.from_bool(written), "localityHint": IntegerAttr(3, i32), "isDataCache": BoolAttr.from_bool(True)}
+    for written in (False, True)
+)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -287,6 +291,10 @@ class LoopBuilder(Builder):
             return new.results[0]
         dynamic = [n for n in shape if not isinstance(n, int)]
         return self(memref.AllocOp, dynamic, [type_], {"operandSegmentSizes": i32_array(len(dynamic), 0), "alignment": _ALIGN})
+
+    def prefetch(self, memory: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:
+        """Ask for the line that holds `memory[indices]`."""
+        self.op(memref.PrefetchOp, [memory, *indices], [], _TO_WRITE if write else _TO_READ)
 
     def release(self, scratch: SSAValue) -> None:
         """The end of the life of what `scratch` returned."""

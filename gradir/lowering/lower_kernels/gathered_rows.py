@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, MemRefType, i32
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.upstream import linalg, memref
@@ -25,7 +25,6 @@ AHEAD_BYTES = 4 << 10
 """How far ahead in bytes that are copied meanwhile: about the latency of memory."""
 SHORTEST_ROW = 4 * LINE_BYTES
 """Shorter rows are over before what was asked for arrives."""
-_SOON = {"isWrite": BoolAttr.from_bool(False), "localityHint": IntegerAttr(3, i32), "isDataCache": BoolAttr.from_bool(True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ class GatheredRows:
                 return
             for first in range(0, tile.axes[-1].size, LINE_BYTES // element_bytes(self.load.res.type)):
                 column = c.value(c.add(tile.at[self.dim], first))
-                c.op(memref.PrefetchOp, [self.table, *later, column], [], _SOON)
+                c.prefetch(self.table, [*later, column])
 
         try:
             yield ask

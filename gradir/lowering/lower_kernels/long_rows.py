@@ -11,11 +11,10 @@ is costly. Accumulators over all rows that keep the row's positions are a row of
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, f64, i32
+from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from gradir.dialects.upstream import memref
 from gradir.lowering.lower_kernels.binding import BoundOp, compute
 from gradir.lowering.lower_kernels.bodies import across_lanes, combine, is_costly, widened
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
@@ -34,7 +33,6 @@ KEPT_BYTES = 64 << 10
 TASK_ELEMENTS = 1 << 13
 PIECES_PER_THREAD = 4
 """Pieces of one long row that each thread takes: as many chunks as the pool makes."""
-_SOON = {"isWrite": BoolAttr.from_bool(False), "localityHint": IntegerAttr(3, i32), "isDataCache": BoolAttr.from_bool(True)}
 
 
 def lower_long_rows(plan: RowsPlan, machine: Machine) -> None:
@@ -144,7 +142,7 @@ class _LongRows:
             for first in range(0, tile.axes[-1].size * size, LINE_BYTES):
                 at = tile.moved(row, b.add(tile.at[row], 1)).moved(vector, b.add(tile.at[vector], first // size))
                 indices = b.values([b.affine(e, at.at) for e in operand.map.results])
-                b.op(memref.PrefetchOp, [operand.memory, *indices], [], _SOON)
+                b.prefetch(operand.memory, indices)
 
     # one row
 

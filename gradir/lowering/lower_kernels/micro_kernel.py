@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, VectorType, i1, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from gradir.dialects.types import i64_array
-from gradir.dialects.upstream import arith, math, memref, vector
+from gradir.dialects.upstream import arith, math, vector
 from gradir.lowering.lower_kernels.binding import Kernel, compute
 from gradir.lowering.lower_kernels.bodies import KINDS, is_polynomial
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
@@ -28,11 +28,6 @@ from gradir.lowering.schedules.streaming import bytes_in_all
 
 FETCH_STEPS = 128
 """Steps of k from which on there is time to fetch the operands of the epilogue."""
-_FETCH: tuple[dict[str, Attribute], dict[str, Attribute]] = tuple(  # pyright: ignore[reportAssignmentType]  two of them
-    {"isWrite": BoolAttr.from_bool(written), "localityHint": IntegerAttr(3, i32), "isDataCache": BoolAttr.from_bool(True)}
-    for written in (False, True)
-)
-"""Properties of a prefetch, to read and to write."""
 UNROLLED = 4
 """An innermost k loop of at most this many steps is written out."""
 
@@ -127,7 +122,7 @@ class MicroKernel:
             for first in range(0, across.size, max(1, LINE_BYTES // size)):
                 at = tile.moved(across.dim, b.add(tile.at[across.dim], first))
                 indices = b.values([b.affine(e, at.at) for e in operand.map.results])
-                b.op(memref.PrefetchOp, [operand.memory, *indices], [], _FETCH[written])
+                b.prefetch(operand.memory, indices, write=written)
 
     def emit_flat(self, b: LoopBuilder, tile: Tile, panel: Panel, height: int, first: Index) -> None:
         """`height` positions from the one with number `first` on, across the ends of lines."""

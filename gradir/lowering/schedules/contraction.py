@@ -132,8 +132,8 @@ def schedule_contraction(group: Group, machine: Machine) -> ContractionAttr:
     streams = parallel == [last] and not alone and not pack and sums_once and rows <= SKINNY and depth * row_bytes > machine.l2
     if streams:  # each thread reads its columns in bands of k, as one thread reads all of them
         steps = SKINNY_K_BLOCK
-    across = core.inputs[0 if column_dims is roles.n else 1]
-    turned = one_loop and sums_once and _is_last_dim(core.dims, across, next(d for d in reversed(row_loops[0]) if extents[d] != 1))
+    reads_rows = core.inputs[0 if column_dims is roles.n else 1]
+    turned = one_loop and sums_once and _is_last_dim(core.dims, reads_rows, next(d for d in reversed(row_loops[0]) if extents[d] != 1))
     if turned and pack == [1] and columns >= TURNED and depth >= 8:
         pack = [0, *pack]
     in_rows = _rows_of_block(machine, tile[0], steps or depth, size) if pack and one_loop else 0
