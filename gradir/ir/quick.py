@@ -17,11 +17,12 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+from typing_extensions import Protocol
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import BlockOps, IRWithName, IRWithUses, OpOperands, SSAValues, _IRNode
 from xdsl.irdl import IRDLOperation, OptionalDef
-from xdsl.irdl.operations import BaseAccessor, BaseAttrAccessor, BeforeVariadicSingleAccessor, VarIRConstruct
+from xdsl.irdl.operations import BaseAttrAccessor, BeforeVariadicSingleAccessor, VarIRConstruct
 
 _NOTHING: Mapping[str, Attribute] = {}
 _SLOW_WALKS: dict[type, Any] = {kind: kind.__dict__["walk"] for kind in (Operation, Block, Region)}
@@ -130,13 +131,6 @@ def _iterate_ops(self: BlockOps) -> Iterator[Operation]:
         op = next_op
 
 
-def _count_ops(self: BlockOps) -> int:
-    count, op = 0, self.block._first_op
-    while op is not None:
-        count, op = count + 1, op._next_op
-    return count
-
-
 def _add_op(self: Block, operation: Operation) -> None:
     """`Block.add_op`. An op without regions contains no block, so that nobody has to look for this one in it."""
     if operation.parent is not None:
@@ -188,10 +182,6 @@ def _constructs(op: Any, construct: VarIRConstruct) -> Sequence[Any]:
     return op.regions if construct is VarIRConstruct.REGION else op._successors
 
 
-def _accessor(self: BaseAccessor, obj: Any, objtype: Any = None) -> Any:
-    return self.index(_constructs(obj, self.construct))
-
-
 def _segment_accessor(self: BaseAttrAccessor, obj: Any, objtype: Any = None) -> Any:
     option = self.option
     sizes: Any = (obj.properties if option.as_property else obj.attributes)[option.attribute_name]
@@ -215,17 +205,28 @@ def _values_of_array(self: DenseArrayBase[Any]) -> tuple[Any, ...]:
     return found
 
 
-class _PlainInstances(ABCMeta):
-    """Abstract classes whose `isinstance` looks at base classes alone: nobody registers virtual subclasses of IR."""
+class _PlainInstances(type(Protocol)):
+    """Abstract classes whose `isinstance` looks at base classes alone, as long as nobody registers virtual subclasses of them.
+
+    Derived from what makes protocols, so that a class may be a protocol and IR.
+    """
 
     __instancecheck__ = type.__instancecheck__
     __subclasscheck__ = type.__subclasscheck__
+    __eq__, __hash__ = type.__eq__, type.__hash__
+
+    def register(cls: Any, subclass: type) -> type:
+        """`ABCMeta.register`, for which the class and its bases become what they were."""
+        for base in cls.__mro__:
+            if type(base) is _PlainInstances:
+                base.__class__ = ABCMeta  # pyright: ignore[reportAttributeAccessIssue]
+        return ABCMeta.register(cls, subclass)
 
 
 def _plain_instances(kind: type) -> None:
     """Give `kind` and its subclasses that metaclass; classes that come later inherit it."""
     if type(kind) is ABCMeta:
-        kind.__class__ = _PlainInstances
+        kind.__class__ = _PlainInstances  # pyright: ignore[reportAttributeAccessIssue]
     for derived in type.__subclasses__(kind):
         _plain_instances(derived)
 
@@ -264,11 +265,9 @@ _METHODS: tuple[tuple[type, str, Any], ...] = (
     (Region, "walk", _walk_region),
     (Block, "add_op", _add_op),
     (BlockOps, "__iter__", _iterate_ops),
-    (BlockOps, "__len__", _count_ops),
     (Operation, "operands", property(OpOperands, Operation.__dict__["operands"].fset)),
     (Operation, "drop_all_references", _drop_references),
     (Block, "__init__", _init_block),
-    (BaseAccessor, "__get__", _accessor),
     (BeforeVariadicSingleAccessor, "__get__", _first_accessor),
     (BaseAttrAccessor, "__get__", _segment_accessor),
     (DenseArrayBase, "get_values", _values_of_array),
