@@ -13,7 +13,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradir.dialects.target import CpuTargetAttr, cuda_place, parse_target, target_of
+from gradir.dialects.target import CpuTargetAttr, cuda_place, is_cuda, parse_target, target_of
 from gradir.dialects.target.implementations import calls_libraries, library_versions
 from gradir.driver.cache import Cache, digest, open_cache
 from gradir.driver.lower import collector_paused, read
@@ -89,7 +89,7 @@ def compile_module(
 
 def placed(target: str) -> tuple[str, str]:
     """(target for the passes, device): of a GPU that is not told the architecture of, the device is asked where there is one."""
-    if not target.startswith("cuda"):
+    if not is_cuda(target):
         return target, ""
     device, arch = cuda_place(target)
     if not arch and device != "cuda:emulated":

@@ -81,8 +81,9 @@ def test_type_without_an_array():
     assert error.found == "tensor<2xi7>"
 
 
-def test_unknown_target():
-    assert refused("OP041", scaled(), target="abacus").found == "abacus"
+@pytest.mark.parametrize("target", ["abacus", "cudax", "cuda:sm_1"])
+def test_unknown_target(target):
+    assert refused("OP041", scaled(), target=target).found == target.removeprefix("cuda:")
 
 
 def test_syntax_error():

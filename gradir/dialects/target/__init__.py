@@ -8,7 +8,7 @@ from xdsl.ir import Dialect
 from gradir.dialects.target.cpu import CpuTargetAttr
 from gradir.dialects.target.cuda import CudaTargetAttr
 from gradir.dialects.target.host import host_target
-from gradir.dialects.target.resolve import TARGET_ATTRIBUTE, TargetAttr, cuda_place, parse_target, target_of
+from gradir.dialects.target.resolve import TARGET_ATTRIBUTE, TargetAttr, cuda_place, is_cuda, parse_target, target_of
 
 Target = Dialect("target", [], [CpuTargetAttr, CudaTargetAttr])
 
@@ -20,6 +20,7 @@ __all__ = [
     "TargetAttr",
     "cuda_place",
     "host_target",
+    "is_cuda",
     "parse_target",
     "target_of",
 ]

@@ -25,7 +25,7 @@ def parse_target(target: str = "host", cpu: str = "", threads: int = 0) -> Targe
     """
     kind, _, detail = target.partition(":")
     name = cpu or detail
-    if kind == "cuda":
+    if is_cuda(target):
         return _cuda(cpu or cuda_place(target)[1] or DEFAULT_CUDA)
     if kind not in ("host", "cpu"):
         raise _unknown("target", target, ["host", "cpu", "cuda", "cuda:sm_90"])
@@ -40,6 +40,11 @@ def parse_target(target: str = "host", cpu: str = "", threads: int = 0) -> Targe
 
 DEFAULT_CUDA = "sm_80"
 """The architecture where nothing names one."""
+
+
+def is_cuda(target: str) -> bool:
+    """Does the text name a GPU: `cuda`, `cuda:..`?"""
+    return target.partition(":")[0] == "cuda"
 
 
 def cuda_place(target: str) -> tuple[str, str]:

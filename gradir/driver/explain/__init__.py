@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE, LIBRARY_ATTRIBUTE, REASON_ATTRIBUTE, Schedule
-from gradir.dialects.target import CpuTargetAttr, target_of
+from gradir.dialects.target import CpuTargetAttr, is_cuda, target_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.cache import Cache
 from gradir.driver.compile import compile_module, compile_watched
@@ -100,7 +100,7 @@ def explain_target(
     module: ModuleOp, inputs: Sequence[Any] | None, *, target: str, gpu: str = "h200", **options: Any
 ) -> Explanation | CudaExplanation:
     """`explain` for any target; the launches of a program for CUDA are held to the limits of the card `gpu`."""
-    if target.startswith("cuda"):
+    if is_cuda(target):
         return import_module("gradir.driver.explain.cuda").explain_cuda(module, inputs, target=target, gpu_card=gpu, **options)
     return explain(module, inputs, target=target, **options)
 

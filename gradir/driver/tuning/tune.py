@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from gradir.dialects.kernel import KERNEL_ATTRIBUTE
-from gradir.dialects.target import target_of
+from gradir.dialects.target import is_cuda, target_of
 from gradir.dialects.upstream.func import FuncOp
 from gradir.driver.cache import Cache, open_cache
 from gradir.driver.compile import compile_watched
@@ -133,7 +133,7 @@ def tune(
     their decisions unless `again`. Later compilations with this `cache` use them; GradirError RT064 without one. `measure` and `profile`
     look at the clock for kernels and for the program.
     """
-    if target.startswith("cuda"):
+    if is_cuda(target):
         raise GradirError(
             "schedules of a GPU are not tuned",
             part="runtime",
