@@ -14,8 +14,9 @@ from gradir.driver.lower import lower
 from gradir.ir.text import parse_module, print_module
 from gradir.lowering.groups import group_of_kernel
 from gradir.lowering.schedules.gpu_contraction import reason_gpu_contraction
-from gradir.targets.nvptx import assemble, find_ptxas, to_ptx
+from gradir.targets.nvptx import assemble, to_ptx
 from tests.lowering.test_gpu_products import lowered, numbers, product
+from tests.targets.assembler import needs_ptxas
 from tests.upstream.roundtrip import upstream
 
 WARPGROUPS = {"tile": [64, 128], "block": [128, 128, 64], "stages": [4]}
@@ -57,10 +58,9 @@ def test_what_follows_the_product(seed: int) -> None:
     np.testing.assert_array_equal(found, (x.astype(np.float32) @ w.astype(np.float32) + b).astype(np.float16))
 
 
+@needs_ptxas
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
 def test_registers(layout: str) -> None:
-    if find_ptxas() is None:
-        pytest.skip("ptxas is not installed")
     module = lowered(product(layout, "bf16", "f32", 1000, 2048, 1024)[0], "sm_90a", **WARPGROUPS)
     _, (report,) = assemble(to_ptx(module), "sm_90a")
     assert report.registers <= 168 and (report.spills, report.stack) == (0, 0)

@@ -15,6 +15,7 @@ from gradir.errors import GradirError
 from gradir.ptx.launch import launch
 from gradir.ptx.tensor_maps import TensorMap, row_major, swizzled
 from gradir.targets.nvptx import find_ptxas
+from tests.targets.assembler import NO_PTXAS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BAR, MAPS = "smem+32768", {"t": ".param .align 64 .b8 t[128]", "x": ".param .u64 x", "y": ".param .u64 y"}
@@ -50,7 +51,7 @@ def run(text: str, args: list[Any], *, block: int = 32, grid: int = 1, **options
 def assembles(text: str, tmp_path: Path) -> None:
     ptxas = find_ptxas()
     if ptxas is None:
-        pytest.skip("no ptxas")
+        pytest.skip(NO_PTXAS)
     source = tmp_path / "k.ptx"
     source.write_text(text)
     done = subprocess.run(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gradir.targets.nvptx import find_ptxas
 from tests.ptx.emulated import assembled, recorded
+from tests.targets.assembler import needs_ptxas
 from tests.targets.gpu_programs import sample
 
 SLACK = 8
 """Registers that another version of ptxas may take more."""
 
 
-@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+@needs_ptxas
 @pytest.mark.parametrize("arch", ["sm_90a", *(pytest.param(arch, marks=pytest.mark.full) for arch in ("sm_80", "sm_90", "sm_100a"))])
 def test_kernels_need_no_more_than_recorded(arch: str) -> None:
     known = recorded()[arch]

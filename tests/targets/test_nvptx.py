@@ -11,8 +11,9 @@ from gradir.dialects.target import CudaTargetAttr
 from gradir.driver.lower import lower
 from gradir.errors import GradirError
 from gradir.targets import nvptx
-from gradir.targets.nvptx import assemble, compile_ptx, device_text, find_ptxas, to_ptx
+from gradir.targets.nvptx import assemble, compile_ptx, device_text, to_ptx
 from gradir.targets.worker import generate
+from tests.targets.assembler import needs_ptxas
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SM80 = CudaTargetAttr.of("sm_80")
@@ -33,7 +34,7 @@ func.func @f(%x: tensor<40x70xf32>, %w: tensor<70x50xf32>, %d: tensor<40x30xf64>
 """
 
 
-@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+@needs_ptxas
 @pytest.mark.parametrize("source", ["mixed", "mlp.mlir"])
 def test_every_kernel_assembles_without_spills(source: str) -> None:
     text = MIXED if source == "mixed" else (EXAMPLES / source).read_text()
@@ -77,7 +78,7 @@ def test_an_abort_of_the_back_end_is_an_error_here() -> None:
         compile_ptx(text, SM80)
 
 
-@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+@needs_ptxas
 def test_ptx_that_does_not_assemble() -> None:
     with pytest.raises(GradirError, match="ptxas -arch=sm_80 ended with"):
         assemble(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { nonsense; }", "sm_80")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from typing import Any
 
 import ml_dtypes
@@ -14,8 +12,10 @@ from gradir.driver.emulate import evaluate_as_ptx
 from gradir.errors import GradirError
 from gradir.ir.text import parse_module, print_module
 from gradir.reference import run
-from gradir.targets.nvptx import assemble, find_ptxas, to_ptx
+from gradir.targets.nvptx import assemble, to_ptx
+from tests.targets.assembler import needs_ptxas
 from tests.targets.mma_kernels import product_kernel
+from tests.upstream.roundtrip import upstream
 
 Array = np.ndarray[Any, Any]
 FORMS = [
@@ -60,7 +60,7 @@ def test_mistakes_are_found(old: str, new: str, code: set[str]) -> None:
     assert caught.value.code in code, caught.value
 
 
-@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+@needs_ptxas
 def test_they_assemble() -> None:
     for element, sums, depth, transposed in FORMS:
         ptx = to_ptx(parse_module(product_kernel(element, sums, depth, transposed=transposed)))
@@ -69,16 +69,12 @@ def test_they_assemble() -> None:
         assert report.spills == 0
 
 
-@pytest.mark.skipif(shutil.which("mlir-opt-22") is None, reason="upstream's mlir-opt is not installed")
 @pytest.mark.parametrize("element", ["bf16", "f32", "i8"])
 def test_upstream_reads_them_and_back(element: str) -> None:
     form = next(f for f in FORMS if f[0] == element)
     text = print_module(parse_module(product_kernel(*form[:3])))
     assert print_module(parse_module(text)) == text
-    command = ["mlir-opt-22", "--verify-each", "--allow-unregistered-dialect"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    parse_module(done.stdout)
+    parse_module(upstream(text))
 
 
 @pytest.mark.parametrize(

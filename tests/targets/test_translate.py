@@ -11,8 +11,9 @@ import pytest
 from gradir.driver.lower import lower
 from gradir.errors import GradirError
 from gradir.targets import translate
-from gradir.targets.nvptx import disassemble, find_ptxas
+from gradir.targets.nvptx import disassemble
 from gradir.tools.translate import run
+from tests.targets.assembler import needs_ptxas
 
 TEXT = "func.func @f(%x: tensor<64xf32>) -> tensor<64xf32> {\n %y = nd.tanh %x : tensor<64xf32>\n return %y : tensor<64xf32>\n}\n"
 
@@ -24,7 +25,7 @@ def test_host_code() -> None:
     assert translate.to_object(module)[:4] == b"\x7fELF"
 
 
-@pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
+@needs_ptxas
 def test_a_cubin(tmp_path: Path) -> None:
     (tmp_path / "f.mlir").write_text(TEXT)
     assert run([str(tmp_path / "f.mlir"), "--to=cubin", "--cpu=sm_80", "-o", str(tmp_path / "f.cubin")]) == 0

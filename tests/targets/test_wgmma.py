@@ -11,7 +11,8 @@ import pytest
 from gradir.driver.emulate import PtxLauncher, evaluate_as_ptx
 from gradir.errors import GradirError
 from gradir.ir.text import parse_module, print_module
-from gradir.targets.nvptx import assemble, find_ptxas, to_ptx
+from gradir.targets.nvptx import assemble, to_ptx
+from tests.targets.assembler import needs_ptxas
 from tests.targets.wgmma_kernels import gemm
 from tests.upstream.roundtrip import upstream
 
@@ -61,10 +62,9 @@ def test_nothing_is_reported_whatever_the_order(seed: int) -> None:
     check((256, 132, 456), "bf16", seed)
 
 
+@needs_ptxas
 @pytest.mark.parametrize("forms", [{}, {"element": "f16"}, *FORMS], ids=str)
 def test_assembles_without_spills(forms: dict[str, Any]) -> None:
-    if find_ptxas() is None:
-        pytest.skip("ptxas is not installed")
     _, (report,) = assemble(to_ptx(parse_module(gemm(256, 256, 512, **forms))), "sm_90a")
     assert (report.spills, report.stack) == (0, 0)
     assert report.registers <= (255 if "consumers" in forms else 168)  # 65536 registers for 256 or 384 threads
