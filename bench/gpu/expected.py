@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gradir.dialects.target.cuda_facts import Card
+from gradir.dialects.target.cuda_facts import Card, architecture
 from gradir.driver.explain.cuda import CudaExplanation, CudaRow, LaunchRow
 
 LAUNCH = 2.5e-6
@@ -57,7 +57,7 @@ def filled(launch: LaunchRow, card: Card) -> float:
     threads = 1
     for n in launch.block:
         threads *= n or 1
-    resident = max(1, round(launch.occupancy * 64 * 32 / threads))
+    resident = max(1, round(launch.occupancy * architecture(card.arch).threads_per_sm / threads))
     at_once = card.sms * resident
     if blocks >= at_once:
         rounds = -(-blocks // at_once)
@@ -69,7 +69,7 @@ def memory_share(launch: LaunchRow, card: Card) -> float:
     """Share of the bandwidth: what copies reach, or less where too few bytes are under way."""
     if launch.occupancy is None:
         return COPY
-    under_way = launch.occupancy * 64 * 32 * UNDER_WAY * card.sms
+    under_way = launch.occupancy * architecture(card.arch).threads_per_sm * UNDER_WAY * card.sms
     return COPY * min(1.0, under_way / (LATENCY * card.bandwidth))
 
 

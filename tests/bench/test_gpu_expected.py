@@ -37,6 +37,7 @@ def test_a_round_that_is_not_full_costs_a_whole_one() -> None:
     assert filled(launch(at_once), CARD) == 1.0
     assert filled(launch(at_once + 1), CARD) == pytest.approx((at_once + 1) / (2 * at_once))
     assert filled(launch(33), CARD) == pytest.approx(0.25)
+    assert filled(launch(128 * 6), CARDS["rtx4090"]) == 1.0, "48 warps a multiprocessor"
 
 
 def test_few_resident_threads_do_not_fill_the_memory() -> None:

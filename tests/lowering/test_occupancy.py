@@ -6,7 +6,7 @@ import pytest
 
 from gradir.dialects.target.cuda import SMS, CudaTargetAttr
 from gradir.dialects.target.cuda_facts import ARCHITECTURES, CARDS, architecture
-from gradir.lowering.schedules.occupancy import most_registers, occupancy
+from gradir.lowering.schedules.occupancy import occupancy
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,6 @@ def test_blocks_of_a_multiprocessor(arch: str, threads: int, registers: int, sha
     found = occupancy(arch, threads, registers, shared)
     assert (found.blocks, found.limit) == (blocks, limit)
     assert found.warps == blocks * -(-threads // 32) and 0 <= found.share <= 1
-
-
-@pytest.mark.parametrize("arch", list(ARCHITECTURES))
-@pytest.mark.parametrize("threads", [32, 96, 256, 384, 1024])
-@pytest.mark.parametrize("blocks", [1, 2])
-def test_most_registers_leave_room_for_the_blocks_and_no_more(arch: str, threads: int, blocks: int) -> None:
-    most = most_registers(arch, threads, blocks)
-    assert most == 255 or most % 8 == 0
-    if threads * blocks <= architecture(arch).threads_per_sm:
-        assert occupancy(arch, threads, most).blocks >= blocks
-        assert most == 255 or occupancy(arch, threads, most + 8).blocks < blocks
 
 
 def test_tables_agree() -> None:

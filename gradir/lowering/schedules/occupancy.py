@@ -49,11 +49,3 @@ def _by_registers(facts: Architecture, warps: int, registers: int) -> int:
     of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
     warps_at_once = facts.registers_per_sm // 4 // of_warp * 4
     return warps_at_once // warps
-
-
-def most_registers(arch: str, threads: int, blocks: int = 1) -> int:
-    """Registers that a thread may have so that `blocks` blocks of `threads` threads are resident: a multiple of 8."""
-    facts = architecture(arch)
-    warps = -(-threads // WARP) * blocks
-    per_warp = facts.registers_per_sm // 4 // -(-warps // 4) // REGISTER_UNIT * REGISTER_UNIT
-    return min(facts.registers_per_thread, per_warp // WARP)
