@@ -89,23 +89,31 @@ def _softmax(group: Group, product: GroupOp) -> tuple[GroupOp, ...] | None:
     scaled = weight
     while _body(scaled, _CASTS) and scaled.inputs[0][0] in made:
         scaled = made[scaled.inputs[0][0]]
-    pair = _two(group, scaled, arith.MulfOp)
-    if pair is None:
+    weights = _against_reduction(group, scaled, arith.MulfOp, arith.AddfOp)
+    if weights is None:
         return None
-    exponential, factor = pair
-    total = _reduction_behind(group, factor)
-    if total is None or total.loops.combiner is not arith.AddfOp or [v for v, _ in total.inputs] != [exponential.output]:
-        return None
+    exponential, factor, total = weights
     if not _body(exponential, (math.ExpOp,)) or exponential.inputs[0][0] not in made:
         return None
-    pair = _two(group, made[exponential.inputs[0][0]], arith.SubfOp)
+    shifted = _against_reduction(group, made[exponential.inputs[0][0]], arith.SubfOp, arith.MaximumfOp)
+    if shifted is None:
+        return None
+    score, shift, maximum = shifted
+    return weight, factor, total, exponential, shift, maximum, score
+
+
+def _against_reduction(
+    group: Group, o: GroupOp, kind: type[Operation], combiner: type[Operation]
+) -> tuple[GroupOp, GroupOp, GroupOp] | None:
+    """Values that a nest joins by `kind` with rows computed from their own reduction by `combiner`: values, rows, reduction."""
+    pair = _two(group, o, kind)
     if pair is None:
         return None
-    score, shift = pair
-    maximum = _reduction_behind(group, shift)
-    if maximum is None or maximum.loops.combiner is not arith.MaximumfOp or [v for v, _ in maximum.inputs] != [score.output]:
+    wide, row = pair
+    reduction = _reduction_behind(group, row)
+    if reduction is None or reduction.loops.combiner is not combiner or [v for v, _ in reduction.inputs] != [wide.output]:
         return None
-    return weight, factor, total, exponential, shift, maximum, score
+    return wide, row, reduction
 
 
 def _body(o: GroupOp, kinds: Sequence[type[Operation]]) -> Operation | None:

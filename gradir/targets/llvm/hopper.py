@@ -124,18 +124,20 @@ def _load(e: FunctionEmitter, op: Any) -> None:
     buffer = e.buffer(op.dst)
     target = e.pure(f"addrspacecast {buffer.type.pointer} {buffer.pointer} to {_CLUSTER}")
     at = _barrier_pointer(e, op)
-    places = ", ".join(f"i32 {_narrow(e, c)}" for c in op.coordinates)
-    name = f"llvm.nvvm.cp.async.bulk.tensor.g2s.tile.{len(op.coordinates)}d"
-    arguments = f"{_CLUSTER} {target}, {at}, ptr {e.text(op.tensorMapDescriptor)}, {places}, i16 0, i64 0, i1 0, i1 0, i32 0"
-    _guarded(e, op.predicate, lambda: e.line(f"call void @{name}({arguments})"))
+    _tensor_copy(e, op, "g2s", f"{_CLUSTER} {target}, {at}", "i16 0, i64 0, i1 0, i1 0, i32 0")
 
 
 def _store(e: FunctionEmitter, op: Any) -> None:
     buffer = e.buffer(op.src)
+    _tensor_copy(e, op, "s2g", f"{buffer.type.pointer} {buffer.pointer}", "i64 0, i1 0")
+
+
+def _tensor_copy(e: FunctionEmitter, op: Any, direction: str, memory: str, options: str) -> None:
+    """One box between workgroup memory (`memory`: its arguments) and the tensor of the op's map."""
     places = ", ".join(f"i32 {_narrow(e, c)}" for c in op.coordinates)
-    name = f"llvm.nvvm.cp.async.bulk.tensor.s2g.tile.{len(op.coordinates)}d"
-    arguments = f"{buffer.type.pointer} {buffer.pointer}, ptr {e.text(op.tensorMapDescriptor)}, {places}, i64 0, i1 0"
-    _guarded(e, op.predicate, lambda: e.line(f"call void @{name}({arguments})"))
+    name = f"llvm.nvvm.cp.async.bulk.tensor.{direction}.tile.{len(op.coordinates)}d"
+    call = f"call void @{name}({memory}, ptr {e.text(op.tensorMapDescriptor)}, {places}, {options})"
+    _guarded(e, op.predicate, lambda: e.line(call))
 
 
 # Products of warpgroups
