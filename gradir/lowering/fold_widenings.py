@@ -15,23 +15,19 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from gradir.dialects.target import CudaTargetAttr
-from gradir.dialects.target.cuda_facts import architecture
 from gradir.dialects.upstream import arith, linalg
 from gradir.lowering.groups import is_generic, loops_of
-from gradir.lowering.schedules.gpu_contraction import MMA_DEPTHS
+from gradir.lowering.schedules.gpu_contraction import has_instruction
 
 _WIDENINGS = (arith.ExtFOp, arith.ExtSIOp)
 
 
 def fold_widenings(block: Block, target: CudaTargetAttr) -> None:
     """Fold the casts of both factors of every contraction of `block` that then runs on tensor cores."""
-    mma = architecture(target.arch).mma
     for op in _contractions(block):
         casts = [widening_of(v) for v in op.inputs]
         elements = {_element(cast.inputs[0] if cast is not None else v) for cast, v in zip(casts, op.inputs)}
-        element = next(iter(elements))
-        depth, sums = MMA_DEPTHS.get(element, (0, ""))
-        if len(elements) == 1 and sums == _element(op.results[0]) and (16, 8, depth) in mma.get(element, ()):
+        if len(elements) == 1 and has_instruction(elements.pop(), _element(op.results[0]), target):
             for position, cast in enumerate(casts):
                 if cast is not None:
                     fold(op, position, cast)

@@ -12,13 +12,15 @@ from xdsl.dialects.builtin import MemRefType, f64
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.target import CudaTargetAttr
+from gradir.dialects.target.cuda_facts import WARP
 from gradir.dialects.upstream import gpu, memref
 from gradir.lowering.lower_kernels.binding import BoundOp, Space
 from gradir.lowering.lower_kernels.bodies import combine, identity, widened
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, i32_array
 from gradir.lowering.lower_kernels.tiles import Tile, write
 from gradir.lowering.lower_kernels_gpu.launch import (
-    WARP,
+    BLOCKS_OF_UNKNOWN_SIZE,
+    MOST_BLOCKS,
     Launch,
     across_warp,
     branch,
@@ -33,8 +35,6 @@ from gradir.lowering.lower_kernels_gpu.rows import across_block, adds_widely, fi
 from gradir.lowering.schedules.gpu_columns import COLUMNS, LINES, Parts, column_parts
 
 THREADS = WARP * LINES
-MOST_BLOCKS = (1 << 31) - 1
-BLOCKS_OF_UNKNOWN_SIZE = 1024
 
 
 @dataclass(frozen=True)

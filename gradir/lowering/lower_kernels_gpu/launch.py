@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, IndexType, IntegerAttr, StringAttr, i1, i8, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, IndexType, IntegerAttr, StringAttr, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
+from gradir.dialects.target.cuda_facts import WARP
 from gradir.dialects.upstream import arith, func, gpu, scf
 from gradir.dialects.upstream.nvgpu_types import TensorMapType
 from gradir.lowering.groups import Group
@@ -23,7 +23,8 @@ from gradir.lowering.lower_kernels.builder import INDEX, Index, LoopBuilder
 from gradir.lowering.lower_kernels.tiles import Operand, Tile, read
 from gradir.lowering.lower_kernels_gpu.alignment import align_accesses
 
-WARP = 32
+MOST_BLOCKS = (1 << 31) - 1
+BLOCKS_OF_UNKNOWN_SIZE = 1024
 DECLARED_BYTES = 48 << 10
 """Workgroup memory that a device function may declare, on every GPU."""
 _DIMENSIONS = {"x": gpu.DimensionEnum.X, "y": gpu.DimensionEnum.Y}
@@ -292,8 +293,7 @@ def _shuffled(b: LoopBuilder, value: SSAValue, offset: int) -> SSAValue:
         carried = b(arith.IndexCastOp, [value], [i64])
     elif getattr(t, "bitwidth", 32) < 32:
         if not hasattr(t, "width"):  # f16, bf16
-            t16 = cast("Any", IntegerAttr(0, 16)).type
-            carried = b(arith.BitcastOp, [value], [t16])
+            carried = b(arith.BitcastOp, [value], [i16])
         carried = b(arith.ExtUIOp, [carried], [i32])
     numbers = [b.constant(IntegerAttr(n, i32)) for n in (offset, WARP)]
     moved, _ = b(gpu.ShuffleOp, [carried, *numbers], [carried.type, i1], {"mode": StringAttr("xor")})
@@ -301,7 +301,6 @@ def _shuffled(b: LoopBuilder, value: SSAValue, offset: int) -> SSAValue:
         return b(arith.IndexCastOp, [moved], [t])
     if getattr(t, "bitwidth", 32) < 32:
         if not hasattr(t, "width"):
-            t16 = cast("Any", IntegerAttr(0, 16)).type
-            return b(arith.BitcastOp, [b(arith.TruncIOp, [moved], [t16])], [t])
+            return b(arith.BitcastOp, [b(arith.TruncIOp, [moved], [i16])], [t])
         return b(arith.TruncIOp, [moved], [t])
     return moved

@@ -17,11 +17,17 @@ from gradir.lowering.lower_kernels.collapse import collapse
 from gradir.lowering.lower_kernels.elementwise import runs_on_vectors
 from gradir.lowering.lower_kernels.loops import adds_in_f64
 from gradir.lowering.lower_kernels.tiles import Axis, Tile, read, write
-from gradir.lowering.lower_kernels_gpu.launch import Launch, branch, compare, place, size_of, static_size
+from gradir.lowering.lower_kernels_gpu.launch import (
+    BLOCKS_OF_UNKNOWN_SIZE,
+    MOST_BLOCKS,
+    Launch,
+    branch,
+    compare,
+    place,
+    size_of,
+    static_size,
+)
 from gradir.lowering.schedules.gpu_elementwise import THREADS, schedule_gpu_elementwise
-
-BLOCKS_OF_UNKNOWN_SIZE = 1024
-MOST_BLOCKS = (1 << 31) - 1
 
 
 def lower_elementwise(launch: Launch, group: Group, target: CudaTargetAttr) -> None:

@@ -6,7 +6,6 @@ the dimensions' values. What is read from memory side by side decides how the op
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import cast
@@ -17,7 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from gradir.dialects.upstream import arith
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.binding import BoundOp
-from gradir.lowering.lower_kernels.builder import number
+from gradir.lowering.lower_kernels.builder import number, strides_of
 from gradir.lowering.lower_kernels.tiles import NotCovered, Operand, linear, stride_along
 from gradir.lowering.lower_kernels_gpu.launch import Launch, static_size
 from gradir.lowering.schedules.gpu_contraction import oriented
@@ -113,25 +112,13 @@ def copy_width(product: Product, side: Side, most: int) -> int:
         if stride is None:
             return 1
         width = width if d == last else gcd(width, stride)
-    strides = _strides(side.operand)
+    strides = strides_of(cast("MemRefType", side.operand.memory.type))
     for expr, stride in zip(side.operand.map.results, strides):
         form = linear(expr)
         if form is None or stride is None:
             return 1
         width = gcd(width, form[1] * stride)
     return width
-
-
-def _strides(operand: Operand) -> Sequence[int | None]:
-    from_type = cast("MemRefType", operand.memory.type)
-    if isinstance(from_type.layout, StridedLayoutAttr):
-        return list(from_type.layout.get_strides())
-    strides: list[int | None] = []
-    step = 1
-    for size in reversed(from_type.get_shape()):
-        strides.append(step)
-        step *= size
-    return list(reversed(strides))
 
 
 def _casts(core: BoundOp) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:

@@ -6,13 +6,14 @@ from memory. Column reductions and what follows them are launches of their own; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import VectorType, f32, f64
 from xdsl.ir import Operation, SSAValue
 
 from gradir.dialects.kernel import RowsAttr
+from gradir.dialects.target.cuda_facts import WARP
 from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, gpu, linalg, memref, vector
 from gradir.lowering.groups import Group
@@ -21,7 +22,8 @@ from gradir.lowering.lower_kernels.bodies import combine, identity, is_plain, na
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
 from gradir.lowering.lower_kernels.tiles import Axis, Operand, Tile, read, write
 from gradir.lowering.lower_kernels_gpu.launch import (
-    WARP,
+    BLOCKS_OF_UNKNOWN_SIZE,
+    MOST_BLOCKS,
     Launch,
     across_warp,
     both,
@@ -37,8 +39,9 @@ from gradir.lowering.lower_kernels_gpu.row_plan import RowPlan
 from gradir.lowering.schedules.gpu_rows import RowTile, row_tile
 
 LONGEST_F32_SUM = 32
-MOST_BLOCKS = (1 << 31) - 1
-BLOCKS_OF_UNKNOWN_SIZE = 1024
+
+Row = Callable[[LoopBuilder, Tile, SSAValue | bool], None]
+"""What is done at the tile of a row, and whether there is one."""
 
 
 @dataclass
@@ -243,12 +246,11 @@ def _only_stores(sweeper: _Sweeper, b: LoopBuilder, tile: Tile, known: dict[SSAV
     sweeper.sweep(b, tile, known, [], stores)
 
 
-def _each_row(launch: Launch, outer: Sequence[int], shape: RowTile, line: Index, row: object) -> None:
+def _each_row(launch: Launch, outer: Sequence[int], shape: RowTile, line: Index, row: Row) -> None:
     """`row(builder, tile, exists)` for the rows of this block; a thread without a row works on the first one and writes nothing.
 
     All threads of a warp run the same shuffles and all threads of a block the same barriers, so no thread leaves early.
     """
-    assert callable(row)
     b, extents = launch.b, launch.space.extents
     count = size_of(b, outer, extents)
     first = b.add(b.mul(launch.block(), shape.rows), line)

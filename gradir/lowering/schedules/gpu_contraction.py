@@ -120,9 +120,13 @@ def product_sizes(group: Group) -> ProductSizes | None:
 
 def on_tensor_cores(sizes: ProductSizes, target: CudaTargetAttr) -> bool:
     """Has the GPU an instruction for these elements, with sums as wide as the program says? f32 is never rounded to tf32."""
-    depth, sums = MMA_DEPTHS.get(sizes.left, (0, ""))
-    shapes = architecture(target.arch).mma.get(sizes.left, ())
-    return sizes.left == sizes.right and sizes.sums == sums and (16, 8, depth) in shapes and not sizes.unsigned
+    return sizes.left == sizes.right and has_instruction(sizes.left, sizes.sums, target) and not sizes.unsigned
+
+
+def has_instruction(element: str, sums: str, target: CudaTargetAttr) -> bool:
+    """Multiplies the GPU factors of `element` on tensor cores, with these sums?"""
+    depth, wide = MMA_DEPTHS.get(element, (0, ""))
+    return sums == wide and (16, 8, depth) in architecture(target.arch).mma.get(element, ())
 
 
 def stage_bytes(sizes: ProductSizes, rows: int, columns: int, depth: int, *, mma: bool) -> int:

@@ -12,13 +12,13 @@ from math import gcd, prod
 
 from gradir.dialects.kernel import RowsAttr
 from gradir.dialects.target.cuda import CudaTargetAttr
+from gradir.dialects.target.cuda_facts import WARP
 from gradir.lowering.groups import Group
 from gradir.lowering.schedules.machine import bytes_of
 
 ACCESS = 16
 """Bytes of the widest access."""
 MOST_LANES = 8
-WARP = 32
 THREADS = 256
 """Threads of a block whose rows are shorter than a block."""
 MOST_THREADS = 1024
