@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, MemRefTyp
 from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.target import CudaTargetAttr
+from gradir.dialects.target.cuda_facts import WARP
 from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, gpu, linalg, memref, nvgpu, vector
 from gradir.lowering.groups import Group
@@ -34,7 +35,7 @@ from gradir.lowering.schedules.gpu_attention import KEYS, QUERIES, STAGES, fits,
 from gradir.lowering.schedules.gpu_contraction import RESULT_PAD
 from gradir.lowering.schedules.machine import element_bytes
 
-THREADS = QUERIES // ROWS * 32
+THREADS = QUERIES // ROWS * WARP
 _SHAPE = (16, 8, 16)
 
 
@@ -97,7 +98,7 @@ class _Kernel:
         self.origin = place(b, launch.space.origin, self.first.batch, self.first.extents, batch)
         start = b.mul(tile, QUERIES)
         (q, k, v), results = self._memories()
-        warp, lane = divide(b, thread, 32)
+        warp, lane = divide(b, thread, WARP)
         row = b.mul(warp, ROWS)
         self.scores = Warps(ROWS, KEYS, row, 0, lane)
         self.sums = Warps(ROWS, self.columns, row, 0, lane)

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from gradir.dialects.kernel import ContractionAttr, Schedule
 from gradir.dialects.target import CudaTargetAttr
-from gradir.dialects.target.cuda_facts import architecture
+from gradir.dialects.target.cuda_facts import WARP, architecture
 from gradir.dialects.upstream import gpu, memref, vector
 from gradir.lowering.groups import Group
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder
@@ -64,7 +64,7 @@ class Tiles:
 
     @property
     def threads(self) -> int:
-        return self.rows * self.columns // prod(self.inner) * (32 if self.mma else 1)
+        return self.rows * self.columns // prod(self.inner) * (WARP if self.mma else 1)
 
 
 def gpu_schedule(schedule: Schedule, group: Group, target: CudaTargetAttr) -> Schedule:

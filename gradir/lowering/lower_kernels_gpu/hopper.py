@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from gradir.dialects.target import CudaTargetAttr
-from gradir.dialects.target.cuda_facts import architecture
+from gradir.dialects.target.cuda_facts import WARP, architecture
 from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import arith, gpu, memref, nvgpu_hopper as hopper, nvgpu_warpgroup as warpgroup, nvvm, scf
 from gradir.dialects.upstream.nvgpu_types import (
@@ -233,7 +233,7 @@ def _consume(
     left, right = factors
     consumer = b.sub(group, 1)
     own = b.mul(consumer, HEIGHT)
-    _, lane = divide(b, thread, 32)
+    _, lane = divide(b, thread, WARP)
     elected = compare(b, "eq", lane, 0)
     kind = WarpgroupAccumulatorType(VectorType(Float32Type(), [HEIGHT, COLUMNS]))
     zero = append(b, warpgroup.WarpgroupMmaInitAccumulatorOp.create(result_types=[kind]))

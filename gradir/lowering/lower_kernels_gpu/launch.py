@@ -13,7 +13,7 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, IndexType, IntegerAttr, StringAttr, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
-from gradir.dialects.target.cuda_facts import WARP
+from gradir.dialects.target.cuda_facts import STATIC_SHARED, WARP
 from gradir.dialects.upstream import arith, func, gpu, scf
 from gradir.dialects.upstream.nvgpu_types import TensorMapType
 from gradir.lowering.groups import Group
@@ -24,9 +24,9 @@ from gradir.lowering.lower_kernels.tiles import Operand, Tile, read
 from gradir.lowering.lower_kernels_gpu.alignment import align_accesses
 
 MOST_BLOCKS = (1 << 31) - 1
+"""Of a launch, on every GPU."""
 BLOCKS_OF_UNKNOWN_SIZE = 1024
-DECLARED_BYTES = 48 << 10
-"""Workgroup memory that a device function may declare, on every GPU."""
+"""Of a launch over a space whose size only the run knows: its threads loop."""
 _DIMENSIONS = {"x": gpu.DimensionEnum.X, "y": gpu.DimensionEnum.Y}
 
 
@@ -120,7 +120,7 @@ class Launch:
 
     def workgroup_bytes(self, size: int) -> SSAValue:
         """`size` bytes that the threads of a block share, once per launch; what is laid over them is a `memref.view`."""
-        if size <= DECLARED_BYTES:
+        if size <= STATIC_SHARED:
             return self.workgroup(i8, size)
         assert not self.dynamic_bytes
         self.dynamic_bytes = size

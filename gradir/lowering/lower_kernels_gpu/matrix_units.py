@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, SSAValue
 
+from gradir.dialects.target.cuda_facts import WARP
 from gradir.dialects.types import i64_array
 from gradir.dialects.upstream import nvgpu, vector
 from gradir.lowering.lower_kernels.builder import Index, LoopBuilder, vector_type
@@ -39,7 +40,7 @@ class Warps:
     @staticmethod
     def of(b: LoopBuilder, thread: Index, block_rows: int, rows: int, columns: int) -> Warps:
         """Warps of `rows` by `columns`, one below the other first."""
-        warp, lane = divide(b, thread, 32)
+        warp, lane = divide(b, thread, WARP)
         across, down = divide(b, warp, block_rows // rows)
         return Warps(rows, columns, b.mul(down, rows), b.mul(across, columns), lane)
 
