@@ -148,10 +148,23 @@ def test_buffers_of_a_program_carry_the_line_of_the_call() -> None:
 def test_memory_that_nobody_wrote_and_memory_that_is_gone(device: EmulatedDevice) -> None:
     block = device.pool.take(64, device.current_stream(), "a")
     device.synchronize_all()
-    assert not device.is_written(block.address, 64)
+    assert not device._regions.find(block.address, 64)[1].any()
     with pytest.raises(GradirError) as caught:
-        device.is_written(block.address + (1 << 21), 4)
+        device.copy_out(np.empty(1, np.float32), block.address + (1 << 21), device.current_stream())
     assert caught.value.code == "RT072"
+
+
+def test_a_tensor_map_that_is_made_again_is_the_same(device: EmulatedDevice) -> None:
+    words = [abi.ELEMENT_CODES["f32"], 2, 64, 8, 256, 32, 8, 128]
+    first, other = device.tensor_map(4096, words), device.tensor_map(8192, words)
+    assert first != other and device.tensor_map(4096, words) == first and len(device._maps) == 2
+
+
+@pytest.mark.parametrize("limit", [-1, "x", 1.5, True])
+def test_limits_that_are_none(device: EmulatedDevice, limit: Any) -> None:
+    with pytest.raises(GradirError) as caught:
+        device.pool.set_limit(limit)
+    assert (caught.value.code, caught.value.found) == ("RT017", repr(limit))
 
 
 BROKEN = """.version 7.0

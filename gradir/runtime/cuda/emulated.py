@@ -208,7 +208,7 @@ class EmulatedDevice(Device):
         self.pool = Pool(self)
         self.seed: int | None = int(os.environ[SEED_VARIABLE]) if os.environ.get(SEED_VARIABLE) else None
         self._regions = _Regions()
-        self._maps: list[tuple[int, TensorMap]] = []
+        self._maps: dict[tuple[int, TensorMap], int] = {}
         self._functions: dict[int, tuple[str, KernelSpec]] = {}
         self._streams: weakref.WeakValueDictionary[int, EmulatedStream] = weakref.WeakValueDictionary()
         self._next = 1
@@ -282,10 +282,6 @@ class EmulatedDevice(Device):
         if target.nbytes:
             target.reshape(-1).view(np.uint8)[...] = data
 
-    def is_written(self, address: int, size: int) -> bool:
-        """Whether all of these bytes were written by the work that ran."""
-        return bool(self._regions.find(address, size)[1].all())
-
     def copy_within(self, to: int, source: int, size: int, stream: Stream) -> None:
         def run() -> None:
             (data, written), (from_data, from_written) = self._regions.find(to, size), self._regions.find(source, size)
@@ -354,13 +350,13 @@ class EmulatedDevice(Device):
         return arguments
 
     def tensor_map(self, base: int, words: Sequence[int]) -> bytes:
-        self._maps.append((base, read_words(words)))
-        number = (len(self._maps) - 1).to_bytes(8, "little")
-        return (MAP_MARK + number).ljust(abi.TENSOR_MAP_BYTES, b"\0")
+        number = self._maps.setdefault((base, read_words(words)), len(self._maps))
+        return (MAP_MARK + number.to_bytes(8, "little")).ljust(abi.TENSOR_MAP_BYTES, b"\0")
 
     def _map(self, word: bytes, buffer: Any) -> Any:
         """The emulator's form of a tensor map that `tensor_map` made."""
-        base, found = self._maps[int.from_bytes(word[len(MAP_MARK) : len(MAP_MARK) + 8], "little")]
+        number = int.from_bytes(word[len(MAP_MARK) : len(MAP_MARK) + 8], "little")
+        base, found = next(made for made, known in self._maps.items() if known == number)
         kind = import_module("gradir.ptx.tensor_maps").TensorMap
         dtype = numpy_dtype(ELEMENT_NAMES[found.element])
         plain = kind(None, dtype, found.sizes, found.strides, found.box, found.swizzle)

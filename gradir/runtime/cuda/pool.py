@@ -134,7 +134,16 @@ class Pool:
         kept.clear()
 
     def set_limit(self, limit: int | None) -> None:
-        """So many bytes may be in use at once; None: all that the device has."""
+        """So many bytes may be in use at once; None: all that the device has. GradirError RT017 for what is no number of bytes."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise GradirError(
+                "no such limit of the pool",
+                part="runtime",
+                code="RT017",
+                expected="a whole number of bytes, at least 0, or None",
+                found=repr(limit),
+                hint="None takes all that the device has",
+            )
         with self._lock:
             self._limit = limit
 
